@@ -26,7 +26,7 @@ for file in "${programs[@]}" cuda/libaorta_cuda.so; do
   strip -o "$bundle/bin/$(basename "$file")" "$bin/$file"
 done
 mkdir -p "$bundle/bin/bench.runfiles/aorta/tools/bench"
-cp tools/bench/peer.py "$bundle/bin/bench.runfiles/aorta/tools/bench/"
+cp tools/bench/*.py "$bundle/bin/bench.runfiles/aorta/tools/bench/"
 programs_of_bundle=("$bundle/bin/cuda_test" "$bundle/bin/runtime_rules_test" "$bundle/bin/bench" "$bundle/bin/aorta-echo" "$bundle/bin/libaorta_cuda.so")
 ldd "${programs_of_bundle[@]}" | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u | while read -r name path; do
   [[ $name =~ $theirs ]] || cp -L "$path" "$bundle/lib/$name"
@@ -46,7 +46,7 @@ for file in "${programs_of_bundle[@]}" "$bundle"/lib/*; do
 done
 glibc=$(objdump -T "${programs_of_bundle[@]}" "$bundle"/lib/* 2>/dev/null | grep -o 'GLIBC_2\.[0-9.]*' | sort -uV | tail -1)
 
-tar -C "$folder" -c aorta-gpu | xz -T0 >"$folder/aorta-gpu.tar.xz"
+tar -C "$folder" -c aorta-gpu | xz -9 -T0 >"$folder/aorta-gpu.tar.xz"
 size=$(stat -c %s "$folder/aorta-gpu.tar.xz")
 echo "$folder/aorta-gpu.tar.xz: $((size / 1048576)) MiB, GPU code for $archs, needs ${glibc/_/ } or newer"
 ((size <= limit_mib * 1048576)) || { echo "gpu_bundle: larger than $limit_mib MiB" >&2; exit 1; }

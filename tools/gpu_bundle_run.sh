@@ -26,7 +26,7 @@ for python in python3 ${AORTA_PEER_PYTHON:+"$AORTA_PEER_PYTHON"}; do
   done < <("$python" -c 'import sys; print("\n".join(p for p in sys.path if p.endswith("-packages")))' 2>/dev/null)
 done
 libraries=$here/lib
-for name in libcublasLt.so.13 libcudnn.so.9 libnccl.so.2; do
+for name in libcublasLt.so.13 libcudnn.so.9 libnccl.so.2 libcufft.so.12 libcusolver.so.12; do
   for folder in "${candidates[@]}"; do
     [[ -e $folder/$name ]] && { libraries+=:$folder; break; }
   done

@@ -204,19 +204,23 @@ bool TrainingLoop::step() {
   for (const Tensor& buffer : net()->buffers()) before_.buffers.push_back(buffer.clone());
   Tensor found, error;
   double value = 0;
+  const auto read_loss = [&] {
+    value = error.item<double>();
+    if (!std::isfinite(value)) diverge(batch, value);
+  };
   {
     const distributed::ActivityScope activity("in the forward pass");
     const Stopwatch running(times_.forward);
     found = computed(batch);
     error = loss(found, batch);
-    value = error.item<double>();
-    if (!std::isfinite(value)) diverge(batch, value);
+    if (rank_count() > 1) read_loss();  // no rank gets gradients of a loss that is no number
   }
   {
     const distributed::ActivityScope activity("in the backward pass");
     const Stopwatch running(times_.backward);
     // The loss is a sum over the batch, and gradients come to their mean over the ranks.
     (rank_count() == 1 ? error : error * static_cast<double>(rank_count())).backward();
+    if (rank_count() == 1) read_loss();  // a GPU has all of its work by then
   }
   {
     const Stopwatch running(times_.update);

@@ -12,7 +12,7 @@
 // both, "forward" 1/n forward and 1 inverse, with n the product of the lengths.
 //
 // f32, f64, c64 and c128 are taken; integers and bool become f32, half types are refused. Gradients
-// are transforms, to any order. Kernels are the CPU's: on a GPU these ops say that they have none.
+// are transforms, to any order. On a GPU cuFFT computes them.
 namespace aorta::fft {
 
 /// The spectrum of a complex or real signal, n numbers.

@@ -168,15 +168,16 @@ LUFactor run_lu(const char* op, const Tensor& A) {
   return result;
 }
 
-// The sign and the logarithm of the size of each determinant, or (1, det).
+// The sign and the logarithm of the size of each determinant, or (1, det), on the host.
 template <class T>
 void read_determinants(const LUFactor& factors, bool logarithm, Tensor& sign, Tensor& size) {
   const int64_t n = factors.LU.size(-1);
-  const Tensor lu = factors.LU.contiguous(), pivots = factors.pivots.contiguous();
+  const Tensor diagonals = diagonal(factors.LU, 0, -2, -1).cpu().contiguous(),
+               pivots = factors.pivots.cpu().contiguous();
   for (int64_t i = 0; i < size.numel(); ++i) {
     T s = 1, value = logarithm ? T(0) : T(1);
     for (int64_t j = 0; j < n; ++j) {
-      const T d = lu.data<T>()[(i * n + j) * n + j];
+      const T d = diagonals.data<T>()[i * n + j];
       if (pivots.data<int32_t>()[i * n + j] != j + 1) s = -s;
       if (logarithm) {
         value += std::log(std::abs(d));
@@ -192,14 +193,15 @@ void read_determinants(const LUFactor& factors, bool logarithm, Tensor& sign, Te
 
 Slogdet determinants(const char* op, const Tensor& A, bool logarithm) {
   const LUFactor factors = run_lu(op, A);
-  const TensorOptions like{.dtype = A.dtype(), .device = A.device()};
+  const Device host = A.is_meta() ? A.device() : Device();
+  const TensorOptions like{.dtype = A.dtype(), .device = host};
   Slogdet result{empty(batch_of(A), like), empty(batch_of(A), like)};
   if (A.is_meta()) return result;
   if (A.dtype() == DType::f64)
     read_determinants<double>(factors, logarithm, result.sign, result.logabsdet);
   else
     read_determinants<float>(factors, logarithm, result.sign, result.logabsdet);
-  return result;
+  return {result.sign.to(A.device()), result.logabsdet.to(A.device())};
 }
 
 // A (*, n, n) and B (*, n, c) with the same batch.

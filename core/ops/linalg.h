@@ -7,8 +7,8 @@
 
 // Decompositions and what is made of them, with the names of torch.linalg. A is (*, m, n), a matrix
 // for every index of the batch dimensions *, perhaps none; the smaller of m and n is k. Dtypes are
-// f32 and f64; half types are computed in f32. Gradients exist to any order. Kernels are the CPU's
-// (Eigen's): on a GPU these ops say that they have none.
+// f32 and f64; half types are computed in f32. Gradients exist to any order. Eigen computes them on
+// the CPU, cuSOLVER on a GPU, where each op waits for its results.
 //
 // Errors name the first matrix of the batch that can't be decomposed: one with NaN or infinities in
 // every op; a singular one where an inverse is needed.

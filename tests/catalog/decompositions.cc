@@ -183,7 +183,7 @@ void add_functions(std::vector<Row>& rows) {
       {.op = "det",
        .tolerance = kDecomposed,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {linalg::det(x[0])}; }}},
-       .also = {"lu_factor"}});
+       .also = {"lu_factor", "to"}});
   rows.push_back(
       {.op = "slogdet",
        .tolerance = kDecomposed,
@@ -193,7 +193,7 @@ void add_functions(std::vector<Row>& rows) {
                   .run = [](const Tensors& x) -> Tensors { return {linalg::slogdet(x[0]).sign}; },
                   .gradient_is_derivative = false,
                   .gradient_is_pytorchs = false}},  // a constant
-       .also = {"lu_factor"}});
+       .also = {"lu_factor", "to"}});
   rows.push_back({.op = "matrix_exp",
                   .tolerance = kDecomposed,
                   .calls = {{"default", [](const Tensors& x) -> Tensors {

@@ -254,7 +254,8 @@ void add_spectra(std::vector<Row>& rows) {
              "istft: the windows must leave no number of the signal out, got 0 as the least sum "
              "of their squares"}},
        .also = {"abs", "add", "amin", "div", "fft_c2c", "fft_c2r", "fill_", "find_bad_index", "mul",
-                "scatter_add_", "to"}});
+                "scatter_add_", "to"},
+       .functions = {"ones"}});
   rows.push_back(
       {.op = "hann_window",
        .tolerance = kParts,

@@ -33,6 +33,8 @@ constexpr Table kTables[] = {
      cuda_training_rows},
     {"cuda-copies", "copies to and from a GPU, beside a product, and products against the CPU's",
      cuda_copies_rows},
+    {"cuda-linalg", "decompositions and Fourier transforms on a GPU: against PyTorch's",
+     cuda_linalg_rows},
     {"compile", "compile time and preprocessed lines of a small program", compile_rows},
     {"build", "CPU seconds of the emulated device, compiled and tested, against their limits",
      nullptr, run_build},

@@ -52,6 +52,7 @@ Rows optimizer_rows(const Plan& plan);
 Rows cuda_rows(const Plan& plan);
 Rows cuda_training_rows(const Plan& plan);
 Rows cuda_copies_rows(const Plan& plan);
+Rows cuda_linalg_rows(const Plan& plan);
 Rows sweep_rows(const Plan& plan);
 Rows compile_rows(const Plan& plan);
 /// bench build: device code compiled for the emulated device, and the tests on it, beside their

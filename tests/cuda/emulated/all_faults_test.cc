@@ -75,7 +75,7 @@ std::string text_of(const std::filesystem::path& path) {
 /// The functions of CUDA and of its libraries that return a status, as our headers declare them.
 std::set<std::string> calls_with_status() {
   static const std::regex kDeclaration(
-      R"((?:cudaError_t|cublasStatus_t|cudnnStatus_t|ncclResult_t)\s+(\w+)\()");
+      R"((?:cudaError_t|cublasStatus_t|cudnnStatus_t|cufftResult|cusolverStatus_t|ncclResult_t)\s+(\w+)\()");
   std::set<std::string> names;
   const std::filesystem::path folder = "tests/cuda/emulated";
   std::vector<std::filesystem::path> headers{folder / "kernel.h"};
@@ -92,7 +92,8 @@ std::set<std::string> calls_with_status() {
 
 /// Those of `calls` that cuda/ names in its code.
 std::set<std::string> called_by_sources(const std::set<std::string>& calls) {
-  static const std::regex kName(R"(\b(?:cuda|cublasLt|cudnn|nccl)[A-Z]\w*)"), kComment("//.*");
+  static const std::regex kName(R"(\b(?:cuda|cublasLt|cudnn|cufft|cusolverDn|nccl)[A-Z]\w*)"),
+      kComment("//.*");
   std::set<std::string> names;
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator("cuda")) {

@@ -15,4 +15,8 @@ std::map<std::string, std::string> toolkit_nccl_facts();
 std::map<std::string, std::string> own_cudnn_facts();
 std::map<std::string, std::string> toolkit_cudnn_facts();
 
+/// And cuFFT's and cuSOLVER's.
+std::map<std::string, std::string> own_library_facts();
+std::map<std::string, std::string> toolkit_library_facts();
+
 }  // namespace aorta::emulated

@@ -15,6 +15,12 @@ TEST(EmulatedHeaders, AreThoseOfTheToolkit) {
   }
 }
 
+TEST(EmulatedHeaders, AreThoseOfCufftAndCusolver) {
+  const auto own = own_library_facts();
+  ASSERT_GT(own.size(), 50u);
+  EXPECT_EQ(own, toolkit_library_facts());
+}
+
 TEST(EmulatedHeaders, AreThoseOfNccl) {
   const auto own = own_nccl_facts(), toolkit = toolkit_nccl_facts();
   if (toolkit.empty()) GTEST_SKIP() << "the toolkit has no NCCL";

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include <cuda_runtime.h>
+#include <library_types.h>
 
 enum cublasStatus_t {
   CUBLAS_STATUS_SUCCESS = 0,
@@ -23,7 +24,6 @@ enum cublasComputeType_t {
   CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
   CUBLAS_COMPUTE_64F = 70,
 };
-enum cudaDataType_t { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
 
 enum cublasLtMatrixLayoutAttribute_t {
   CUBLASLT_MATRIX_LAYOUT_TYPE = 0,
