@@ -10,6 +10,7 @@
 #include <Eigen/QR>
 #include <Eigen/SVD>
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <initializer_list>

@@ -3,6 +3,7 @@
 #include <cufftXt.h>
 #include <cusolverDn.h>
 
+#include <cmath>
 #include <complex>
 
 namespace aorta::emulated {
