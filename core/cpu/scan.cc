@@ -12,6 +12,19 @@ namespace {
 constexpr int64_t kGrain = 32768;
 constexpr int64_t kColumns = 64;
 
+// The running values of one line, in a register.
+template <class Join, class T>
+void scan_line(T* out, const T* in, int64_t length) {
+  using C = Compute<T>;
+  using A = scalar::Accumulator<C>;
+  const Join join;
+  A running = Join::template identity<A>();
+  for (int64_t r = 0; r < length; ++r) {
+    running = join(running, static_cast<A>(static_cast<C>(in[r])));
+    out[r] = static_cast<T>(static_cast<C>(running));
+  }
+}
+
 // The running values of `columns` lines that lie side by side.
 template <class Join, class T>
 void scan_columns(T* out, const T* in, int64_t stride, int64_t length, int64_t columns) {
@@ -40,9 +53,13 @@ void run(const ScanArgs& args) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % across * width;
         const int64_t offset = i / across * lines.length * lines.inner + first;
-        scan_columns<Join>(static_cast<T*>(args.output) + offset,
-                           static_cast<const T*>(args.input) + offset, lines.inner, lines.length,
-                           std::min(width, lines.inner - first));
+        T* const out = static_cast<T*>(args.output) + offset;
+        const T* const in = static_cast<const T*>(args.input) + offset;
+        if (lines.inner == 1)
+          scan_line<Join>(out, in, lines.length);
+        else
+          scan_columns<Join>(out, in, lines.inner, lines.length,
+                             std::min(width, lines.inner - first));
       }
     });
   });
