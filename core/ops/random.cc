@@ -7,6 +7,7 @@
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
+#include <aorta/core/parallel_for.h>
 #include <aorta/core/scalar/gamma_function.h>
 #include <aorta/core/scalar/philox.h>
 #include <aorta/core/written.h>
@@ -413,7 +414,7 @@ Tensor randperm(int64_t n, const TensorOptions& options, Generator* generator) {
 
 namespace {
 
-// Draws from one row of weights; samples_in_row blocks of `at` belong to it.
+// Draws from one row of weights. Without replacement the first draw is as any.
 void draw_row(const double* weights, int64_t count, int64_t samples, bool replacement,
               const GeneratorState& at, int64_t* out) {
   double total = 0;
@@ -433,7 +434,7 @@ void draw_row(const double* weights, int64_t count, int64_t samples, bool replac
         scalar::philox(at.seed, at.stream, at.position + static_cast<uint64_t>(i));
     return scalar::uniform_double(w.word[0], w.word[1]);
   };
-  if (replacement) {
+  if (replacement || samples == 1) {
     std::vector<double> cumulative(static_cast<size_t>(count));
     std::partial_sum(weights, weights + count, cumulative.begin());
     for (int64_t s = 0; s < samples; ++s) {
@@ -472,14 +473,18 @@ Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement,
   const Tensor weights =
       input.detach().to(ToOptions{.dtype = DType::f64, .device = Device()}).contiguous();
   const Tensor result = empty(shape, {.dtype = DType::i64});
-  const int64_t blocks = replacement ? num_samples : count;
+  const int64_t blocks = replacement || num_samples == 1 ? num_samples : count;
   Generator& source = generator ? *generator : default_generator();
-  GeneratorState at = source.take(rows * blocks);
-  for (int64_t row = 0; row < rows; ++row) {
-    draw_row(weights.data<double>() + row * count, count, num_samples, replacement, at,
-             result.data<int64_t>() + row * num_samples);
-    at.position += static_cast<uint64_t>(blocks);
-  }
+  const GeneratorState first = source.take(rows * blocks);
+  constexpr int64_t kGrain = 32768;
+  parallel_for(0, rows, std::max<int64_t>(kGrain / count, 1), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      GeneratorState at = first;
+      at.position += static_cast<uint64_t>(row * blocks);
+      draw_row(weights.data<double>() + row * count, count, num_samples, replacement, at,
+               result.data<int64_t>() + row * num_samples);
+    }
+  });
   return result.to(input.device());
 }
 

@@ -251,6 +251,23 @@ TEST(Random, MultinomialDrawsByWeight) {
     first += two[0] == 2;
   }
   EXPECT_NEAR(first, 3000, 150);
+  // One draw of each row: their shares, and the same draws whatever the threads.
+  const Tensor rows = weights[0].expand({30000, 3});
+  const int before = get_num_threads();
+  std::vector<std::vector<int64_t>> of_threads;
+  for (const int threads : {1, 4}) {
+    set_num_threads(threads);
+    Generator again(16);
+    of_threads.push_back(multinomial(rows, 1, false, &again).to_vector<int64_t>());
+  }
+  set_num_threads(before);
+  EXPECT_EQ(of_threads[0], of_threads[1]);
+  const auto count = [&](int64_t k) {
+    return static_cast<double>(std::count(of_threads[0].begin(), of_threads[0].end(), k));
+  };
+  EXPECT_NEAR(count(0), 7500, 300);
+  EXPECT_EQ(count(1), 0);
+  EXPECT_NEAR(count(2), 22500, 300);
 }
 
 TEST(Random, BadInputIsNamed) {
