@@ -1,10 +1,7 @@
 #include <aorta/core/check.h>
 #include <aorta/cuda/cudnn.h>
 
-#include <dlfcn.h>
-
 #include <string>
-#include <type_traits>
 
 namespace aorta::cuda {
 namespace {
@@ -23,32 +20,26 @@ const CudnnCalls& calls() { return cudnn_library().calls; }
 
 }  // namespace
 
-CudnnLibrary find_cudnn(void* (*symbol)(void* context, const char* name), void* context) {
+CudnnLibrary find_cudnn(SharedLibrary shared) {
   CudnnLibrary library;
   CudnnCalls& calls = library.calls;
-  const char* missing = nullptr;
-  const auto find = [&](auto& call, const char* name) {
-    call = reinterpret_cast<std::remove_reference_t<decltype(call)>>(symbol(context, name));
-    if (!call && !missing) missing = name;
-  };
-  find(calls.get_version, "cudnnGetVersion");
-  find(calls.get_error_string, "cudnnGetErrorString");
-  find(calls.get_last_error_string, "cudnnGetLastErrorString");
-  find(calls.create, "cudnnCreate");
-  find(calls.set_stream, "cudnnSetStream");
-  find(calls.create_descriptor, "cudnnBackendCreateDescriptor");
-  find(calls.destroy_descriptor, "cudnnBackendDestroyDescriptor");
-  find(calls.set_attribute, "cudnnBackendSetAttribute");
-  find(calls.get_attribute, "cudnnBackendGetAttribute");
-  find(calls.finalize, "cudnnBackendFinalize");
-  find(calls.execute, "cudnnBackendExecute");
+  shared.find(calls.get_version, "cudnnGetVersion");
+  shared.find(calls.get_error_string, "cudnnGetErrorString");
+  shared.find(calls.get_last_error_string, "cudnnGetLastErrorString");
+  shared.find(calls.create, "cudnnCreate");
+  shared.find(calls.set_stream, "cudnnSetStream");
+  shared.find(calls.create_descriptor, "cudnnBackendCreateDescriptor");
+  shared.find(calls.destroy_descriptor, "cudnnBackendDestroyDescriptor");
+  shared.find(calls.set_attribute, "cudnnBackendSetAttribute");
+  shared.find(calls.get_attribute, "cudnnBackendGetAttribute");
+  shared.find(calls.finalize, "cudnnBackendFinalize");
+  shared.find(calls.execute, "cudnnBackendExecute");
   const int64_t version = calls.get_version ? static_cast<int64_t>(calls.get_version()) : 0;
   if (version > 0 && version < kOldest) {
     library.state.problem =
         "cuDNN " + version_text(version) + " is too old: " + version_text(kOldest) + " is needed";
-  } else if (missing) {
-    library.state.problem = kName;
-    library.state.problem.append(" has no ").append(missing);
+  } else if (!shared.problem().empty()) {
+    library.state.problem = shared.problem();
   } else {
     library.state.version = version;
   }
@@ -56,14 +47,7 @@ CudnnLibrary find_cudnn(void* (*symbol)(void* context, const char* name), void* 
 }
 
 const CudnnLibrary& cudnn_library() {
-  static const CudnnLibrary library = [] {
-    void* scope = RTLD_DEFAULT;
-    if (!dlsym(scope, "cudnnBackendExecute")) {
-      scope = dlopen(kName, RTLD_NOW | RTLD_LOCAL);
-      if (!scope) return CudnnLibrary{{}, {.version = 0, .problem = dlerror()}};
-    }
-    return find_cudnn([](void* handle, const char* name) { return dlsym(handle, name); }, scope);
-  }();
+  static const CudnnLibrary library = find_cudnn(SharedLibrary(kName, "cudnnBackendExecute"));
   return library;
 }
 

@@ -3,6 +3,7 @@
 // cuDNN's graph API, found where the program runs: the plugin loads without it.
 
 #include <aorta/core/device_backend.h>
+#include <aorta/cuda/shared_library.h>
 
 #include <cudnn.h>
 
@@ -31,8 +32,7 @@ struct CudnnLibrary {
   DeviceLibrary state;
 };
 
-/// Takes each call from `symbol(context, name)`, which gives null for what isn't there.
-CudnnLibrary find_cudnn(void* (*symbol)(void* context, const char* name), void* context);
+CudnnLibrary find_cudnn(SharedLibrary library);
 
 /// That of this process: the cuDNN that the program has loaded, else libcudnn.so.9, looked for
 /// once.

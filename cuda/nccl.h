@@ -3,6 +3,7 @@
 // NCCL, found where the program runs: the plugin loads without it.
 
 #include <aorta/core/device_backend.h>
+#include <aorta/cuda/shared_library.h>
 
 #include <nccl.h>
 
@@ -31,8 +32,7 @@ struct NcclLibrary {
   DeviceLibrary state;
 };
 
-/// Takes each call from `symbol(context, name)`, which gives null for what isn't there.
-NcclLibrary find_nccl(void* (*symbol)(void* context, const char* name), void* context);
+NcclLibrary find_nccl(SharedLibrary library);
 
 /// That of this process: the NCCL that the program has loaded, else libnccl.so.2, looked for once.
 const NcclLibrary& nccl_library();

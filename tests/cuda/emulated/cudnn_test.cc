@@ -108,15 +108,13 @@ TEST_F(CudaCudnn, IsFoundOrSaysWhyNot) {
   static Library fake;
   const auto find = [](size_t version, const char* lacks) {
     fake = {version, lacks};
-    return cuda::find_cudnn(
-               [](void*, const char* name) -> void* {
-                 if (fake.lacks && std::string(fake.lacks) == name) return nullptr;
-                 if (std::string(name) != "cudnnGetVersion") return &fake;
-                 size_t (*const call)() = [] { return fake.version; };
-                 return reinterpret_cast<void*>(call);
-               },
-               nullptr)
-        .state;
+    const auto address = [](void*, const char* name) -> void* {
+      if (fake.lacks && std::string(fake.lacks) == name) return nullptr;
+      if (std::string(name) != "cudnnGetVersion") return &fake;
+      size_t (*const call)() = [] { return fake.version; };
+      return reinterpret_cast<void*>(call);
+    };
+    return cuda::find_cudnn({"libcudnn.so.9", address, nullptr}).state;
   };
   EXPECT_EQ(find(91002, nullptr).version, 91002);
   EXPECT_EQ(find(91002, nullptr).problem, "");

@@ -290,14 +290,16 @@ extern "C" {
 
 cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t* handle) {
   return solver_call("cusolverDnCreate", [&] {
-    *handle = new cusolverDnContext{current_device()};
+    static auto* handles = new std::deque<cusolverDnContext>;
+    *handle = &handles->emplace_back(cusolverDnContext{current_device()});
     return CUSOLVER_STATUS_SUCCESS;
   });
 }
 
 cusolverStatus_t cusolverDnCreateParams(cusolverDnParams_t* params) {
   return solver_call("cusolverDnCreateParams", [&] {
-    *params = new cusolverDnParams;
+    static cusolverDnParams same;
+    *params = &same;
     return CUSOLVER_STATUS_SUCCESS;
   });
 }
@@ -447,7 +449,8 @@ cusolverStatus_t cusolverDnXsyevBatched(cusolverDnHandle_t handle, cusolverDnPar
 
 cusolverStatus_t cusolverDnCreateGesvdjInfo(gesvdjInfo_t* jacobi) {
   return solver_call("cusolverDnCreateGesvdjInfo", [&] {
-    *jacobi = new gesvdjInfo;
+    static gesvdjInfo same;
+    *jacobi = &same;
     return CUSOLVER_STATUS_SUCCESS;
   });
 }

@@ -5,6 +5,7 @@
 #include <aorta/core/ops/fft.h>
 #include <aorta/core/ops/linalg.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/cuda/shared_library.h>
 #include <aorta/tests/cuda/emulated/call.h>
 #include <aorta/tests/cuda/emulated/stream.h>
 #include <aorta/tests/error_text.h>
@@ -35,6 +36,24 @@ class LinalgFaults : public testing::Test {
 };
 
 }  // namespace
+
+TEST_F(LinalgFaults, LibrariesThatAreNotThereOrIncomplete) {
+  cuda::SharedLibrary none("libnone.so.1", "no_such_function");
+  void* call = nullptr;
+  none.find(call, "no_such_function");
+  EXPECT_EQ(none.problem(),
+            "libnone.so.1: cannot open shared object file: No such file or directory");
+  cuda::SharedLibrary some(
+      "libsome.so.1",
+      [](void* there, const char* name) { return name[0] == 'a' ? there : nullptr; }, &call);
+  some.find(call, "a_function");
+  EXPECT_EQ(some.problem(), "");
+  EXPECT_EQ(call, &call);
+  some.find(call, "lost");
+  some.find(call, "missing");
+  EXPECT_EQ(some.problem(), "libsome.so.1 has no lost");
+  EXPECT_EQ(call, nullptr);
+}
 
 TEST_F(LinalgFaults, PlansOfTransforms) {
   int64_t n = 100;

@@ -202,17 +202,15 @@ TEST_F(CudaNccl, IsNotTakenWhereItIsIncompleteOrOld) {
   const auto problem = [](Fake fake) {
     static int version;
     version = fake.version;
-    return cuda::find_nccl(
-               [](void* context, const char* name) -> void* {
-                 if (name == static_cast<Fake*>(context)->missing) return nullptr;
-                 ncclResult_t (*get)(int*) = [](int* out) {
-                   *out = version;
-                   return ncclSuccess;
-                 };
-                 return reinterpret_cast<void*>(get);
-               },
-               &fake)
-        .state.problem;
+    const auto address = [](void* context, const char* name) -> void* {
+      if (name == static_cast<Fake*>(context)->missing) return nullptr;
+      ncclResult_t (*get)(int*) = [](int* out) {
+        *out = version;
+        return ncclSuccess;
+      };
+      return reinterpret_cast<void*>(get);
+    };
+    return cuda::find_nccl({"libnccl.so.2", address, &fake}).state.problem;
   };
   EXPECT_EQ(problem({22809, ""}), "");
   EXPECT_EQ(problem({21805, ""}), "NCCL 2.18.5 is too old: 2.27.0 is needed");
