@@ -83,13 +83,44 @@ void run_scan(const ScanArgs& args) {
   run(op.name(), args, Join{});
 }
 
+/// The place in its line of an element that is the extremum of those before it and itself, or NaN;
+/// of others 0.
+template <class M>
+struct PlaceBody {
+  const MemoryType<M>* input;
+  const MemoryType<M>* values;
+  int64_t* places;
+  Lines lines;
+
+  __device__ void operator()(int64_t i) const {
+    using A = Running<M>;
+    const A x = load<A, M>(input + i);
+    const bool counts = x == load<A, M>(values + i) || x != x;
+    places[i] = counts ? i / lines.inner % lines.length : 0;
+  }
+};
+
+/// The last such place is the largest so far.
+template <class Join, auto& op>
+void run_pick(const ScanPickArgs& args) {
+  run(op.name(), args, Join{});
+  visit_dtype(args.dtype, [&](auto type) {
+    using M = decltype(type);
+    for_each(op.name(), args.output, args.lines.count() * args.lines.length,
+             PlaceBody<M>{static_cast<const MemoryType<M>*>(args.input),
+                          static_cast<const MemoryType<M>*>(args.output), args.places, args.lines});
+  });
+  run(op.name(), ScanArgs{args.places, args.places, DType::i64, args.lines},
+      scalar::RunningExtremum<true>{});
+}
+
 }  // namespace
 
 void register_scan() {
   set_kernel<cumsum_op, run_scan<scalar::RunningSum, cumsum_op>>();
   set_kernel<cumprod_op, run_scan<scalar::RunningProduct, cumprod_op>>();
-  set_kernel<cummax_op, run_scan<scalar::RunningExtremum<true>, cummax_op>>();
-  set_kernel<cummin_op, run_scan<scalar::RunningExtremum<false>, cummin_op>>();
+  set_kernel<cummax_op, run_pick<scalar::RunningExtremum<true>, cummax_op>>();
+  set_kernel<cummin_op, run_pick<scalar::RunningExtremum<false>, cummin_op>>();
   set_kernel<logcumsumexp_op, run_scan<scalar::RunningLogSumExp, logcumsumexp_op>>();
 }
 

@@ -41,27 +41,87 @@ void scan_columns(T* out, const T* in, int64_t stride, int64_t length, int64_t c
   }
 }
 
-template <class Join>
-void run(const ScanArgs& args) {
+// Calls body(T{}, offset, columns) for blocks of lines that lie side by side, from their first
+// element on.
+template <class Body>
+void each_block(const ScanArgs& args, const Body& body) {
   const Lines& lines = args.lines;
   const int64_t width = std::min(lines.inner, kColumns);
   const int64_t across = divide_up(lines.inner, width);
   const int64_t grain = std::max<int64_t>(kGrain / (width * lines.length), 1);
   visit_dtype(args.dtype, [&](auto type) {
-    using T = decltype(type);
     parallel_for(0, lines.outer * across, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % across * width;
-        const int64_t offset = i / across * lines.length * lines.inner + first;
-        T* const out = static_cast<T*>(args.output) + offset;
-        const T* const in = static_cast<const T*>(args.input) + offset;
-        if (lines.inner == 1)
-          scan_line<Join>(out, in, lines.length);
-        else
-          scan_columns<Join>(out, in, lines.inner, lines.length,
-                             std::min(width, lines.inner - first));
+        body(type, i / across * lines.length * lines.inner + first,
+             std::min(width, lines.inner - first));
       }
     });
+  });
+}
+
+template <class Join>
+void run(const ScanArgs& args) {
+  each_block(args, [&]<class T>(T, int64_t offset, int64_t columns) {
+    T* const out = static_cast<T*>(args.output) + offset;
+    const T* const in = static_cast<const T*>(args.input) + offset;
+    if (args.lines.inner == 1)
+      scan_line<Join>(out, in, args.lines.length);
+    else
+      scan_columns<Join>(out, in, args.lines.inner, args.lines.length, columns);
+  });
+}
+
+// The extremes so far of `columns` lines that lie side by side, and where they are.
+template <class Join, class T>
+void pick_columns(T* out, int64_t* places, const T* in, int64_t stride, int64_t length,
+                  int64_t columns) {
+  using A = scalar::Accumulator<Compute<T>>;
+  A running[kColumns];
+  int64_t place[kColumns] = {};
+  for (int64_t c = 0; c < columns; ++c) running[c] = Join::template identity<A>();
+  for (int64_t r = 0; r < length; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      const A value = static_cast<A>(static_cast<Compute<T>>(in[r * stride + c]));
+      if (Join::takes(running[c], value)) {
+        running[c] = value;
+        place[c] = r;
+      }
+      out[r * stride + c] = static_cast<T>(static_cast<Compute<T>>(running[c]));
+      places[r * stride + c] = place[c];
+    }
+  }
+}
+
+// The same of one line, in registers.
+template <class Join, class T>
+void pick_line(T* out, int64_t* places, const T* in, int64_t length) {
+  using A = scalar::Accumulator<Compute<T>>;
+  A running = Join::template identity<A>();
+  T extreme = T();
+  int64_t place = 0;
+  for (int64_t r = 0; r < length; ++r) {
+    const A value = static_cast<A>(static_cast<Compute<T>>(in[r]));
+    if (Join::takes(running, value)) {
+      running = value;
+      extreme = in[r];
+      place = r;
+    }
+    out[r] = extreme;
+    places[r] = place;
+  }
+}
+
+template <class Join>
+void run_pick(const ScanPickArgs& args) {
+  each_block(args, [&]<class T>(T, int64_t offset, int64_t columns) {
+    T* const out = static_cast<T*>(args.output) + offset;
+    const T* const in = static_cast<const T*>(args.input) + offset;
+    int64_t* const places = args.places + offset;
+    if (args.lines.inner == 1)
+      pick_line<Join>(out, places, in, args.lines.length);
+    else
+      pick_columns<Join>(out, places, in, args.lines.inner, args.lines.length, columns);
   });
 }
 
@@ -70,8 +130,8 @@ void run(const ScanArgs& args) {
 void register_scan() {
   cumsum_op.set_kernel(DeviceType::cpu, run<scalar::RunningSum>);
   cumprod_op.set_kernel(DeviceType::cpu, run<scalar::RunningProduct>);
-  cummax_op.set_kernel(DeviceType::cpu, run<scalar::RunningExtremum<true>>);
-  cummin_op.set_kernel(DeviceType::cpu, run<scalar::RunningExtremum<false>>);
+  cummax_op.set_kernel(DeviceType::cpu, run_pick<scalar::RunningExtremum<true>>);
+  cummin_op.set_kernel(DeviceType::cpu, run_pick<scalar::RunningExtremum<false>>);
   logcumsumexp_op.set_kernel(DeviceType::cpu, run<scalar::RunningLogSumExp>);
 }
 

@@ -414,7 +414,20 @@ Tensor randperm(int64_t n, const TensorOptions& options, Generator* generator) {
 
 namespace {
 
-// Draws from one row of weights. Without replacement the first draw is as any.
+// How often a draw that isn't replaced is made again where it was drawn before.
+constexpr int64_t kTries = 16;
+
+// Without replacement, few of many are drawn by the weights' running sums too.
+bool is_by_sums(int64_t count, int64_t samples, bool replacement) {
+  return replacement || samples == 1 || samples * (kTries + 1) < count;
+}
+// Random numbers of a row.
+int64_t numbers_of_row(int64_t count, int64_t samples, bool replacement) {
+  if (replacement || samples == 1) return samples;
+  return is_by_sums(count, samples, replacement) ? samples * (kTries + 1) : count;
+}
+
+// Draws from one row of weights.
 void draw_row(const double* weights, int64_t count, int64_t samples, bool replacement,
               const GeneratorState& at, int64_t* out) {
   double total = 0;
@@ -434,13 +447,34 @@ void draw_row(const double* weights, int64_t count, int64_t samples, bool replac
         scalar::philox(at.seed, at.stream, at.position + static_cast<uint64_t>(i));
     return scalar::uniform_double(w.word[0], w.word[1]);
   };
-  if (replacement || samples == 1) {
+  if (is_by_sums(count, samples, replacement)) {
     std::vector<double> cumulative(static_cast<size_t>(count));
     std::partial_sum(weights, weights + count, cumulative.begin());
-    for (int64_t s = 0; s < samples; ++s) {
-      const double target = uniform(s) * cumulative.back();
+    const auto draw = [&](int64_t i) {
+      const double target = uniform(i) * cumulative.back();
       const auto place = std::upper_bound(cumulative.begin(), cumulative.end(), target);
-      out[s] = std::min<int64_t>(place - cumulative.begin(), count - 1);
+      return std::min<int64_t>(place - cumulative.begin(), count - 1);
+    };
+    if (replacement || samples == 1) {
+      for (int64_t s = 0; s < samples; ++s) out[s] = draw(s);
+      return;
+    }
+    std::vector<bool> drawn(static_cast<size_t>(count));
+    for (int64_t s = 0; s < samples; ++s) {
+      int64_t i = s * (kTries + 1), place = draw(i);
+      for (const int64_t last = i + kTries - 1; drawn[static_cast<size_t>(place)] && i < last;)
+        place = draw(++i);
+      if (drawn[static_cast<size_t>(
+              place)]) {  // most of the weight is: it is left out from here on
+        double sum = 0;
+        for (int64_t k = 0; k < count; ++k) {
+          const auto here = static_cast<size_t>(k);
+          cumulative[here] = sum += drawn[here] ? 0 : weights[k];
+        }
+        place = draw(++i);
+      }
+      drawn[static_cast<size_t>(place)] = true;
+      out[s] = place;
     }
     return;
   }
@@ -473,7 +507,7 @@ Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement,
   const Tensor weights =
       input.detach().to(ToOptions{.dtype = DType::f64, .device = Device()}).contiguous();
   const Tensor result = empty(shape, {.dtype = DType::i64});
-  const int64_t blocks = replacement || num_samples == 1 ? num_samples : count;
+  const int64_t blocks = numbers_of_row(count, num_samples, replacement);
   Generator& source = generator ? *generator : default_generator();
   const GeneratorState first = source.take(rows * blocks);
   constexpr int64_t kGrain = 32768;

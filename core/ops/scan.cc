@@ -17,8 +17,8 @@ namespace aorta::kernel {
 constinit Op<ScanKernel, ScanGradient> cumsum_op{"cumsum"};
 constinit Op<ScanKernel, ScanGradient> cumprod_op{"cumprod"};
 constinit Op<ScanKernel, ScanGradient> logcumsumexp_op{"logcumsumexp"};
-constinit Op<ScanKernel, ScanPickGradient> cummax_op{"cummax"};
-constinit Op<ScanKernel, ScanPickGradient> cummin_op{"cummin"};
+constinit Op<ScanPickKernel, ScanPickGradient> cummax_op{"cummax"};
+constinit Op<ScanPickKernel, ScanPickGradient> cummin_op{"cummin"};
 
 }  // namespace aorta::kernel
 
@@ -58,20 +58,21 @@ Tensor run(const Op<ScanKernel, ScanGradient>& op, const Tensor& given, int64_t 
   return output;
 }
 
-// A place counts where its element is the extremum of those before it and itself, or NaN; the last
-// such place is the largest.
-ValuesIndices run_extremum(const Op<ScanKernel, ScanPickGradient>& op, const Tensor& input,
+ValuesIndices run_extremum(const Op<ScanPickKernel, ScanPickGradient>& op, const Tensor& input,
                            int64_t given_dim) {
   const CalledOp called(op.name());
   check_defined(op.name(), {{"input", input}});
   const int dim = wrap_dim(op.name(), given_dim, input.dim());
-  const Tensor x = input.detach();
-  ValuesIndices result{scan(op, x, dim), {}};
-  Shape along(std::vector<int64_t>(static_cast<size_t>(x.dim()), 1));
-  if (x.dim() > 0) along[dim] = x.size(dim);
-  const Tensor places = arange(along.numel(), {.device = x.device()}).view(along);
-  const Tensor counts = logical_or(eq(x, result.values), isnan(x));
-  result.indices = scan(cummax_op, where(counts, places, 0), dim);
+  check(!input.is_complex(), op.name(), "dtype must be real", input.dtype());
+  const ProfilerRange range(op.name(), {&input});
+  const Tensor x = dense(input.detach());
+  const Lines lines = lines_of(x, dim);
+  ValuesIndices result{empty_lines(x, dim, lines.length, x.dtype()),
+                       empty_lines(x, dim, lines.length, DType::i64)};
+  if (x.numel() > 0) {
+    op.kernel(x.device())(
+        {{x.data(), result.values.data(), x.dtype(), lines}, result.indices.data<int64_t>()});
+  }
   if (is_floating(x.dtype()) && needs_gradient(input))
     op.gradient()(result.values, input, result.indices, dim);
   tell_tracer(op.name(), {&result.values, &result.indices}, {&input}, dim);

@@ -12,8 +12,7 @@ Tensor cumsum(const Tensor& input, int64_t dim, std::optional<DType> dtype = {})
 /// Product of x_0 .. x_i along `dim`; otherwise as cumsum.
 Tensor cumprod(const Tensor& input, int64_t dim, std::optional<DType> dtype = {});
 /// The largest (smallest) of x_0 .. x_i along `dim`, and where it is (i64): of equals the last. NaN
-/// is larger (smaller) than all. The gradient goes to that place. Composed of a scan of the values
-/// and one of the places.
+/// is larger (smaller) than all. The gradient goes to that place.
 ValuesIndices cummax(const Tensor& input, int64_t dim);
 ValuesIndices cummin(const Tensor& input, int64_t dim);
 /// Powers x^(N-1) .. x^0 of a vector x (n) -> (n, N), or x^0 .. x^(N-1) where `increasing`; N is n
@@ -35,9 +34,13 @@ struct ScanArgs {
 using ScanKernel = void (*)(const ScanArgs& args);
 using ScanGradient = void (*)(Tensor& output, const Tensor& input, int dim);
 extern Op<ScanKernel, ScanGradient> cumsum_op, cumprod_op, logcumsumexp_op;
-/// The largest and smallest so far, whose places come from a scan of integers.
+/// The largest and smallest so far, and their places in the line, in the same order in memory.
+struct ScanPickArgs : ScanArgs {
+  int64_t* places;
+};
+using ScanPickKernel = void (*)(const ScanPickArgs& args);
 using ScanPickGradient = void (*)(Tensor& values, const Tensor& input, const Tensor& indices,
                                   int dim);
-extern Op<ScanKernel, ScanPickGradient> cummax_op, cummin_op;
+extern Op<ScanPickKernel, ScanPickGradient> cummax_op, cummin_op;
 
 }  // namespace aorta::kernel

@@ -39,9 +39,14 @@ struct RunningExtremum {
   AORTA_INLINE static constexpr A identity() {
     return largest ? lowest<A>() : highest<A>();
   }
+  /// Whether it is `b` now.
+  template <class A>
+  AORTA_INLINE static constexpr bool takes(A a, A b) {
+    return (largest ? b >= a : b <= a) | (b != b);
+  }
   template <class A>
   AORTA_INLINE A operator()(A a, A b) const {
-    return (largest ? b >= a : b <= a) | (b != b) ? b : a;
+    return takes(a, b) ? b : a;
   }
 };
 

@@ -161,8 +161,8 @@ void add_middles(std::vector<Row>& rows) {
                              mode(ones({2, 0}));
                            },
                            "mode: dim must not be of size 0, got 1 of [2,0]"}},
-                  .also = {"argmax", "cummax", "eq", "fill_", "find_bad_index", "gather", "isnan",
-                           "logical_or", "ne", "pad", "sort", "sub", "where"}});
+                  .also = {"argmax", "cummax", "fill_", "find_bad_index", "gather", "ne", "pad",
+                           "sort", "sub", "where"}});
   rows.push_back(fractions<quantile>(
       {.op = "quantile",
        .bad = {{[] { quantile(ones({2}), 1.5); }, "quantile: q must be in [0, 1], got 1.5"},

@@ -270,6 +270,35 @@ TEST(Random, MultinomialDrawsByWeight) {
   EXPECT_NEAR(count(2), 22500, 300);
 }
 
+// Few of many: the first two of 100 that have all but a thousandth of the weight, and the order of
+// three by theirs: P(1 before 2) is w1 / (w1 + w2) of what is left.
+TEST(Random, FewOfManyWithoutReplacement) {
+  constexpr int kRows = 20000;
+  std::vector<double> values(100, 1e-5);
+  values[7] = 3;
+  values[50] = 1;
+  const Tensor weights = tensor(values).expand({kRows, 100});
+  Generator generator(17);
+  const std::vector<int64_t> drawn =
+      multinomial(weights, 3, false, &generator).to_vector<int64_t>();
+  int first = 0;
+  double rest = 0;
+  for (size_t row = 0; row < kRows; ++row) {
+    const int64_t* const three = &drawn[3 * row];
+    EXPECT_EQ(std::set<int64_t>(three, three + 3).size(), 3u);
+    if (three[0] == 7) ++first;
+    rest += three[2] == 7 || three[2] == 50 ? 0 : static_cast<double>(three[2]);
+  }
+  EXPECT_NEAR(first, 0.75 * kRows, 250);
+  EXPECT_NEAR(rest / kRows, (99 * 100 / 2 - 57) / 98.0, 1);  // the mean place of the others
+  // Of equal weights each is among the five of 100 as often.
+  std::vector<int> times(100);
+  const Tensor equal = ones({kRows, 100});
+  for (const int64_t place : multinomial(equal, 5, false, &generator).to_vector<int64_t>())
+    ++times[static_cast<size_t>(place)];
+  for (const int count : times) EXPECT_NEAR(count, kRows / 20, 150);
+}
+
 TEST(Random, BadInputIsNamed) {
   EXPECT_EQ(error_of([] { rand({2}, {.dtype = i64}); }), "rand: dtype must be floating, got i64");
   EXPECT_EQ(error_of([] { randint(5, 5, {2}); }),
