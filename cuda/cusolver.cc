@@ -24,39 +24,38 @@ Idle& idle() {
 }  // namespace
 
 CusolverCalls::CusolverCalls() {
-  library.find(create, "cusolverDnCreate");
-  library.find(create_params, "cusolverDnCreateParams");
-  library.find(set_stream, "cusolverDnSetStream");
-  library.find(potrf_size, "cusolverDnXpotrf_bufferSize");
-  library.find(potrf, "cusolverDnXpotrf");
-  library.find(getrf_size, "cusolverDnXgetrf_bufferSize");
-  library.find(getrf, "cusolverDnXgetrf");
-  library.find(getrs, "cusolverDnXgetrs");
-  library.find(geqrf_size, "cusolverDnXgeqrf_bufferSize");
-  library.find(geqrf, "cusolverDnXgeqrf");
-  library.find(sorgqr_size, "cusolverDnSorgqr_bufferSize");
-  library.find(dorgqr_size, "cusolverDnDorgqr_bufferSize");
-  library.find(sorgqr, "cusolverDnSorgqr");
-  library.find(dorgqr, "cusolverDnDorgqr");
-  library.find(syev_size, "cusolverDnXsyevBatched_bufferSize");
-  library.find(syev, "cusolverDnXsyevBatched");
-  library.find(create_jacobi, "cusolverDnCreateGesvdjInfo");
-  library.find(sgesvdj_size, "cusolverDnSgesvdj_bufferSize");
-  library.find(dgesvdj_size, "cusolverDnDgesvdj_bufferSize");
-  library.find(sgesvdj, "cusolverDnSgesvdj");
-  library.find(dgesvdj, "cusolverDnDgesvdj");
-  library.find(sgesvdj_batched_size, "cusolverDnSgesvdjBatched_bufferSize");
-  library.find(dgesvdj_batched_size, "cusolverDnDgesvdjBatched_bufferSize");
-  library.find(sgesvdj_batched, "cusolverDnSgesvdjBatched");
-  library.find(dgesvdj_batched, "cusolverDnDgesvdjBatched");
-  library.find(geev_size, "cusolverDnXgeev_bufferSize");
-  library.find(geev, "cusolverDnXgeev");
+  shared.find(create, "cusolverDnCreate");
+  shared.find(create_params, "cusolverDnCreateParams");
+  shared.find(set_stream, "cusolverDnSetStream");
+  shared.find(potrf_size, "cusolverDnXpotrf_bufferSize");
+  shared.find(potrf, "cusolverDnXpotrf");
+  shared.find(getrf_size, "cusolverDnXgetrf_bufferSize");
+  shared.find(getrf, "cusolverDnXgetrf");
+  shared.find(getrs, "cusolverDnXgetrs");
+  shared.find(geqrf_size, "cusolverDnXgeqrf_bufferSize");
+  shared.find(geqrf, "cusolverDnXgeqrf");
+  shared.find(sorgqr_size, "cusolverDnSorgqr_bufferSize");
+  shared.find(dorgqr_size, "cusolverDnDorgqr_bufferSize");
+  shared.find(sorgqr, "cusolverDnSorgqr");
+  shared.find(dorgqr, "cusolverDnDorgqr");
+  shared.find(syev_size, "cusolverDnXsyevBatched_bufferSize");
+  shared.find(syev, "cusolverDnXsyevBatched");
+  shared.find(create_jacobi, "cusolverDnCreateGesvdjInfo");
+  shared.find(sgesvdj_size, "cusolverDnSgesvdj_bufferSize");
+  shared.find(dgesvdj_size, "cusolverDnDgesvdj_bufferSize");
+  shared.find(sgesvdj, "cusolverDnSgesvdj");
+  shared.find(dgesvdj, "cusolverDnDgesvdj");
+  shared.find(sgesvdj_batched_size, "cusolverDnSgesvdjBatched_bufferSize");
+  shared.find(dgesvdj_batched_size, "cusolverDnDgesvdjBatched_bufferSize");
+  shared.find(sgesvdj_batched, "cusolverDnSgesvdjBatched");
+  shared.find(dgesvdj_batched, "cusolverDnDgesvdjBatched");
+  shared.find(geev_size, "cusolverDnXgeev_bufferSize");
+  shared.find(geev, "cusolverDnXgeev");
 }
 
 const CusolverCalls& cusolver() {
   static const CusolverCalls calls;
-  check(calls.library.problem().empty(), "linalg", "cuSOLVER must be there",
-        calls.library.problem());
+  check(calls.shared.problem().empty(), "linalg", "cuSOLVER must be there", calls.shared.problem());
   return calls;
 }
 

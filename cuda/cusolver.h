@@ -16,7 +16,7 @@ namespace aorta::cuda {
 /// The functions of cuSOLVER that this room calls. Names without a type are of its 64-bit
 /// interface.
 struct CusolverCalls {
-  SharedLibrary library{"libcusolver.so.12", "cusolverDnXgeev"};
+  SharedLibrary shared{"libcusolver.so.12", "cusolverDnXgeev"};
   decltype(&cusolverDnCreate) create = nullptr;
   decltype(&cusolverDnCreateParams) create_params = nullptr;
   decltype(&cusolverDnSetStream) set_stream = nullptr;

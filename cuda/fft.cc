@@ -5,6 +5,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/fft.h>
 #include <aorta/cuda/backend.h>
+#include <aorta/cuda/data_type.h>
 #include <aorta/cuda/shared_library.h>
 
 #include <cufftXt.h>
@@ -17,7 +18,7 @@ namespace aorta::cuda {
 namespace {
 
 struct Calls {
-  SharedLibrary library{"libcufft.so.12", "cufftXtExec"};
+  SharedLibrary shared{"libcufft.so.12", "cufftXtExec"};
   decltype(&cufftCreate) create = nullptr;
   decltype(&cufftDestroy) destroy = nullptr;
   decltype(&cufftSetAutoAllocation) set_auto_allocation = nullptr;
@@ -27,19 +28,19 @@ struct Calls {
   decltype(&cufftXtExec) execute = nullptr;
 
   Calls() {
-    library.find(create, "cufftCreate");
-    library.find(destroy, "cufftDestroy");
-    library.find(set_auto_allocation, "cufftSetAutoAllocation");
-    library.find(make_plan, "cufftXtMakePlanMany");
-    library.find(set_stream, "cufftSetStream");
-    library.find(set_work_area, "cufftSetWorkArea");
-    library.find(execute, "cufftXtExec");
+    shared.find(create, "cufftCreate");
+    shared.find(destroy, "cufftDestroy");
+    shared.find(set_auto_allocation, "cufftSetAutoAllocation");
+    shared.find(make_plan, "cufftXtMakePlanMany");
+    shared.find(set_stream, "cufftSetStream");
+    shared.find(set_work_area, "cufftSetWorkArea");
+    shared.find(execute, "cufftXtExec");
   }
 };
 
 const Calls& cufft() {
   static const Calls calls;
-  check(calls.library.problem().empty(), "fft", "cuFFT must be there", calls.library.problem());
+  check(calls.shared.problem().empty(), "fft", "cuFFT must be there", calls.shared.problem());
   return calls;
 }
 
@@ -111,19 +112,6 @@ void run(const PlanKey& key, const void* in, void* out, bool forward) {
 Tensor lines_at(const void* data, const FftArgs& args, int64_t length, DType dtype, int device) {
   return from_blob(const_cast<void*>(data), {args.outer, length, args.inner},
                    {.dtype = dtype, .device = Device(DeviceType::cuda, device)});
-}
-
-cudaDataType_t data_type(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return CUDA_R_64F;
-    case DType::c64:
-      return CUDA_C_32F;
-    case DType::c128:
-      return CUDA_C_64F;
-    default:
-      return CUDA_R_32F;
-  }
 }
 
 /// The parts of number `k` of each line that are imaginary.

@@ -15,6 +15,7 @@
 #include <aorta/core/ops/view.h>
 #include <aorta/core/recording.h>
 #include <aorta/cuda/cusolver.h>
+#include <aorta/cuda/data_type.h>
 #include <aorta/cuda/small_matrices.h>
 
 #include <algorithm>
@@ -22,19 +23,6 @@
 
 namespace aorta::cuda {
 namespace {
-
-cudaDataType data_type(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return CUDA_R_64F;
-    case DType::c64:
-      return CUDA_C_32F;
-    case DType::c128:
-      return CUDA_C_64F;
-    default:
-      return CUDA_R_32F;
-  }
-}
 
 /// The tensors of a call: `a` (count, m, n) is what is decomposed, a copy, zeros where a matrix
 /// isn't finite, as cuSOLVER may never be done with such a one.

@@ -5,6 +5,7 @@
 #include <aorta/core/dispatch/device_work.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/cuda/backend.h>
+#include <aorta/cuda/data_type.h>
 #include <aorta/cuda/gemm_plan.h>
 #include <aorta/cuda/limits.h>
 #include <aorta/cuda/matmul_simple.h>
@@ -37,19 +38,6 @@ cublasLtHandle_t handle_of(int device) {
   std::lock_guard lock(mutex);
   if (!handles[device]) check_lt(cublasLtCreate(&handles[device]));
   return handles[device];
-}
-
-cudaDataType_t data_type(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return CUDA_R_64F;
-    case DType::f16:
-      return CUDA_R_16F;
-    case DType::bf16:
-      return CUDA_R_16BF;
-    default:
-      return CUDA_R_32F;
-  }
 }
 
 /// cuBLASLt's description of a product, and the algorithm it advises. Copied out of the cache for

@@ -464,8 +464,8 @@ void draw_row(const double* weights, int64_t count, int64_t samples, bool replac
       int64_t i = s * (kTries + 1), place = draw(i);
       for (const int64_t last = i + kTries - 1; drawn[static_cast<size_t>(place)] && i < last;)
         place = draw(++i);
-      if (drawn[static_cast<size_t>(
-              place)]) {  // most of the weight is: it is left out from here on
+      // Most of the weight is drawn: it is left out from here on.
+      if (drawn[static_cast<size_t>(place)]) {
         double sum = 0;
         for (int64_t k = 0; k < count; ++k) {
           const auto here = static_cast<size_t>(k);
