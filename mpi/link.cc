@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -68,6 +69,16 @@ std::string cpus_of_this_process() {
   for (int i = 0; i < CPU_SETSIZE; ++i)
     if (CPU_ISSET(i, &set)) text += std::to_string(i) + ",";
   return text;
+}
+
+// Whether a signal has stopped the process.
+bool is_stopped(int64_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && name_end + 2 < text.size() &&
+         std::tolower(text[name_end + 2]) == 't';
 }
 
 // What a rank tells of itself at the start.
@@ -370,13 +381,25 @@ void Link::run(Transfer transfer, int tag, double timeout, const std::string& wh
   }
 }
 
-bool Link::meet_at_the_end() {
+// Of this machine.
+std::vector<int> Link::stopped_ranks() const {
+  std::vector<int> ranks;
+  for (int i = 0; i < size_; ++i) {
+    const Peer& peer = peers_[static_cast<size_t>(i)];
+    if (i != rank_ && peer.board && is_stopped(peer.pid)) ranks.push_back(i);
+  }
+  return ranks;
+}
+
+bool Link::meet_at_the_end(double timeout) {
   MPI_Request request = MPI_REQUEST_NULL;
   {
     const std::lock_guard lock(calls_);
     if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
   }
-  for (;;) {
+  const auto limit = static_cast<int64_t>(timeout * 1e9) + kTurn * std::min(rank_, kTurns);
+  int64_t waited = 0;  // by slices, for while this process itself is stopped it waits for nobody
+  for (int64_t turn = 0;; ++turn) {
     {
       const std::lock_guard lock(calls_);
       int done = 0;
@@ -385,6 +408,11 @@ bool Link::meet_at_the_end() {
     }
     if (!failure().empty()) return false;
     pause_for(kMillisecond);
+    constexpr int64_t kSlice = 50;
+    if (timeout == 0 || turn % kSlice != 0) continue;
+    const std::vector<int> stopped = stopped_ranks();
+    waited = stopped.empty() ? 0 : waited + kSlice * kMillisecond;
+    if (waited > limit) fail_late(stopped, timeout, "exit");
   }
 }
 

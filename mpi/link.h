@@ -54,8 +54,9 @@ class Link {
   void check_whole();
 
   /// At the end of the program: returns when all ranks have come to it, or false when one has
-  /// failed.
-  bool meet_at_the_end();
+  /// failed. Ranks may work on for as long as they like; throws a RankError, and ends the group,
+  /// when one of this machine is stopped for `timeout` seconds (0: never).
+  bool meet_at_the_end(double timeout);
   /// Calls MPI no more than it must, behind an error, so that what others send has left.
   void flush();
   /// Whether the group has ended and another rank has said why.
@@ -77,6 +78,7 @@ class Link {
   void find_peers(int records);
   std::string name_of(int rank) const;
   std::string what_it_does(int rank) const;
+  std::vector<int> stopped_ranks() const;
   void look_for_failures();
   void hear_messages();
   void look_at_boards();

@@ -16,6 +16,45 @@
 namespace aorta::mpi {
 namespace {
 
+constexpr int kEnvironment = 4;  // aorta-echo's code for what its surroundings lack
+
+// Ends this process when a call of MPI that waits for all ranks takes longer: of one that is
+// stopped, or whose host hangs, MPI itself never says anything.
+class Watch {
+ public:
+  Watch(double seconds, const char* rule) : rule_(rule) {
+    if (seconds > 0) thread_ = std::thread([this, seconds] { wait(seconds); });
+  }
+  ~Watch() {
+    {
+      const std::lock_guard lock(mutex_);
+      returned_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void wait(double seconds) {
+    std::unique_lock lock(mutex_);
+    // In slices, for while this process itself is stopped it waits for nobody.
+    constexpr double kSlice = 0.25;
+    for (double waited = 0; waited < seconds; waited += kSlice) {
+      const std::chrono::duration<double> slice(std::min(kSlice, seconds - waited));
+      if (changed_.wait_for(lock, slice, [this] { return returned_; })) return;
+    }
+    dprintf(STDERR_FILENO, "error: %s within %g s, got one that waits for others (pid %d)\n", rule_,
+            seconds, static_cast<int>(getpid()));
+    exit_process(kEnvironment);
+  }
+
+  const char* rule_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool returned_ = false;
+  std::thread thread_;
+};
+
 class MpiProcessGroup final : public detail::ProcessGroup {
  public:
   explicit MpiProcessGroup(const CommOptions& options)
@@ -32,7 +71,8 @@ class MpiProcessGroup final : public detail::ProcessGroup {
     // mpirun kills who still waits here when another rank has failed.
     std::fflush(nullptr);
     std::cout.flush();
-    if (exit_code == 0 && link_.failure().empty() && link_.meet_at_the_end()) {
+    if (exit_code == 0 && all_are_at_their_end()) {
+      const Watch watch(world_.timeout(), "exit: every rank must end");
       MPI_Finalize();
       return;
     }
@@ -48,47 +88,19 @@ class MpiProcessGroup final : public detail::ProcessGroup {
   }
 
  private:
+  bool all_are_at_their_end() {
+    try {
+      return link_.failure().empty() && link_.meet_at_the_end(world_.timeout());
+    } catch (const RankError& error) {
+      if (error.is_heard()) return false;
+      dprintf(STDERR_FILENO, "error: %s\n", error.what());
+      link_.flush();
+      exit_process(kEnvironment);
+    }
+  }
+
   Link link_;
   MpiCommunicator world_;
-};
-
-// Ends this process when MPI hasn't started in time: a rank that is stopped, or whose host hangs,
-// would have the others wait for ever, and nothing comes back from MPI_Init.
-class StartWatch {
- public:
-  explicit StartWatch(double seconds) {
-    if (seconds > 0) thread_ = std::thread([this, seconds] { wait(seconds); });
-  }
-  ~StartWatch() {
-    {
-      const std::lock_guard lock(mutex_);
-      started_ = true;
-    }
-    changed_.notify_all();
-    if (thread_.joinable()) thread_.join();
-  }
-
- private:
-  void wait(double seconds) {
-    std::unique_lock lock(mutex_);
-    // In slices, for while this process itself is stopped it waits for nobody.
-    constexpr double kSlice = 0.25;
-    for (double waited = 0; waited < seconds; waited += kSlice) {
-      const std::chrono::duration<double> slice(std::min(kSlice, seconds - waited));
-      if (changed_.wait_for(lock, slice, [this] { return started_; })) return;
-    }
-    dprintf(STDERR_FILENO,
-            "error: init_process_group: every rank must start within %g s, got one that waits for "
-            "others (pid %d)\n",
-            seconds, static_cast<int>(getpid()));
-    constexpr int kEnvironment = 4;  // aorta-echo's code for what its surroundings lack
-    exit_process(kEnvironment);
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool started_ = false;
-  std::thread thread_;
 };
 
 }  // namespace
@@ -97,12 +109,10 @@ class StartWatch {
 // What aorta::init() calls.
 extern "C" aorta::detail::ProcessGroup* aorta_open_process_group(
     const aorta::CommOptions& options) {
+  const aorta::mpi::Watch watch(options.start_timeout, "init_process_group: every rank must start");
   // The backward pass's thread reduces while the main one computes; Link lets one in at a time.
   int level = MPI_THREAD_SINGLE;
-  const int code = [&] {
-    const aorta::mpi::StartWatch watch(options.start_timeout);
-    return MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
-  }();
+  const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
   aorta::check(code == MPI_SUCCESS && level >= MPI_THREAD_SERIALIZED, "init_process_group",
                "MPI must start, for calls of several threads in turn", "level ", level, ", code ",
                code);

@@ -11,8 +11,8 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mpirun
 
-RANKS, PLUGIN = (os.path.abspath(path) for path in sys.argv[1:3])
-del sys.argv[1:3]
+RANKS, PLUGIN, STOPS_AT_THE_START, STOPS_AT_THE_END = (os.path.abspath(path) for path in sys.argv[1:5])
+del sys.argv[1:5]
 
 
 @unittest.skipUnless(mpirun.is_there(), "there is no mpirun")
@@ -119,6 +119,22 @@ class Mpi(unittest.TestCase):
         self.assertRegex("\n".join(mpirun.said_by_us(done.stderr)),
                          r"^error: init_process_group: every rank must start within 2 s, got one that waits for others \(pid \d+\)$")
         self.assertEqual(done.returncode, 4)
+
+    def test_a_rank_that_stops_among_mpis_own_calls(self):
+        for library, scene, rule in ((STOPS_AT_THE_START, "late", "init_process_group: every rank must start"),
+                                     (STOPS_AT_THE_END, "count", "exit: every rank must end")):
+            done = mpirun.run(2, [[RANKS, scene], ["env", "LD_PRELOAD=" + library, RANKS, scene]])
+            self.assertRegex("\n".join(mpirun.said_by_us(done.stderr)),
+                             "^error: %s within 2 s, got one that waits for others \\(pid \\d+\\)$" % rule)
+            self.assertEqual(done.returncode, 4)
+
+    def test_a_rank_that_is_stopped_while_another_is_at_its_end(self):
+        self.fails(2, "stopped_last", 4, r"error: exit: every rank must come within 2 s, got none of rank 1 \(pid \d+\): "
+                   r"its last call: barrier 0 of world, done [\d.]+ s ago")
+        self.assertLess(self.seconds, 8)
+
+    def test_a_rank_may_work_on_for_longer_than_another_waits_in_a_call(self):
+        self.check(2, "works_on")
 
     def test_a_rank_that_is_stopped_waits_for_nobody(self):
         """It goes on when the one that it waited for before has come; mpirun wakes those that it ends, too."""

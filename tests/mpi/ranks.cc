@@ -200,6 +200,12 @@ void fails_last() {
   fail("disk", "must have room", "none");
 }
 
+// The others end at once.
+void rank_1_goes_on(void (*work)()) {
+  distributed::world().barrier();
+  if (distributed::get_rank() == 1) work();
+}
+
 const std::pair<const char*, void (*)()> kScenes[] = {
     {"values", values},
     {"pieces", pieces},
@@ -210,6 +216,8 @@ const std::pair<const char*, void (*)()> kScenes[] = {
     {"networks", networks},
     {"killed", [] { fall_out([] { raise(SIGKILL); }); }},
     {"stopped", [] { fall_out([] { raise(SIGSTOP); }); }},
+    {"stopped_last", [] { rank_1_goes_on([] { raise(SIGSTOP); }); }},
+    {"works_on", [] { rank_1_goes_on([] { sleep(4); }); }},
     {"late", [] { fall_out([] { sleep(30); }); }},
     {"leaves", [] { fall_out([] { exit(0); }); }},
     {"patient", [] { distributed::world().barrier(); }},
