@@ -100,21 +100,22 @@ Tensor columns_of(const Tensor& a) { return transpose(a, -2, -1).contiguous(); }
 void cholesky(const TwoFactorsArgs& args) {
   Batch batch(args);
   if (is_small(args)) return batch.run_small(small_cholesky, args);
-  const Tensor a = batch.finite_of(batch.at(args.a, args.n, args.n));
+  // Of an upper triangle, which would take no transposed copies, cuSOLVER takes 2.7 times as long.
+  const Tensor columns = columns_of(batch.finite_of(batch.at(args.a, args.n, args.n)));
   Solver solver(batch.device(), args.count);
   const auto type = data_type(args.dtype);
   const auto call = [&](auto function, auto... last) {
-    return function(solver.handle(), solver.params(), CUBLAS_FILL_MODE_UPPER, args.n, type,
+    return function(solver.handle(), solver.params(), CUBLAS_FILL_MODE_LOWER, args.n, type,
                     last...);
   };
   solver.each(
       [&](size_t* bytes, size_t* host_bytes) {
-        return call(cusolver().potrf_size, a.data(), args.n, type, bytes, host_bytes);
+        return call(cusolver().potrf_size, columns.data(), args.n, type, bytes, host_bytes);
       },
       [&](int64_t i, auto... memory) {
-        return call(cusolver().potrf, matrix(a, i), args.n, type, memory...);
+        return call(cusolver().potrf, matrix(columns, i), args.n, type, memory...);
       });
-  batch.at(args.first, args.n, args.n).copy_(tril(a));
+  batch.at(args.first, args.n, args.n).copy_(transpose(triu(columns), 1, 2));
   batch.tell(solver.found());
 }
 
