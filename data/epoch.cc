@@ -100,10 +100,22 @@ void Epoch::look() {
     account_.samples += many ? tensors[0].second.size(0) : 1;
     say_when_there_are_too_many();
   }
-  // The copy of the next batch runs beside the program's work on this one.
-  const auto all = count();
-  if (stager_ && current_->batch && (!all || given_ < *all) && ready()) ahead_ = load_and_stage();
+  if (!prefetches_) stage_ahead();
   left_ = seconds_now();
+}
+
+// The copy of the next batch runs beside the program's work on this one.
+void Epoch::stage_ahead() {
+  const auto all = count();
+  if (stager_ && !ahead_ && current_ && current_->batch && (!all || given_ < *all) && ready())
+    ahead_ = load_and_stage();
+}
+
+void Epoch::prefetch() {
+  prefetches_ = true;
+  const double start = seconds_now();
+  stage_ahead();
+  left_ += seconds_now() - start;  // it is no time of the program's
 }
 
 void Epoch::say_when_there_are_too_many() {

@@ -18,6 +18,7 @@ class Epoch {
   bool done();
   const Batch& batch();
   void advance();
+  void prefetch();
 
   /// The iteration is given up: batches and workers are let go.
   virtual void close() {
@@ -60,6 +61,7 @@ class Epoch {
   };
   Loaded load_and_stage();
   void look();
+  void stage_ahead();
   void say_when_there_are_too_many();
 
   std::shared_ptr<LoaderSettings> settings_;
@@ -71,6 +73,7 @@ class Epoch {
   StallAccount account_;
   double started_, left_ = 0;
   bool said_size_ = false;
+  bool prefetches_ = false;  // the program says when
 };
 
 /// Read by the thread that iterates.

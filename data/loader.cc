@@ -91,6 +91,8 @@ DataLoader::Iterator& DataLoader::Iterator::operator++() {
   return *this;
 }
 
+void DataLoader::Iterator::prefetch() { epoch_->prefetch(); }
+
 bool DataLoader::Iterator::operator==(std::default_sentinel_t) const { return epoch_->done(); }
 
 DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, const DataLoaderOptions& options) {

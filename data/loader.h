@@ -89,6 +89,11 @@ class DataLoader {
     const Batch* operator->() const { return &**this; }
     Iterator& operator++();
     void operator++(int) { ++*this; }
+    /// Begins the copy of the next batch to the loader's device now, if it has been read, so that
+    /// the program's work that is queued already comes first. Otherwise that happens when this
+    /// batch is first looked at, and a program that waits for its device in each step has it idle
+    /// for as long. From the first call on the program alone says when.
+    void prefetch();
     /// Asks whether the epoch has ended; for an iterable dataset this waits for the batch, too.
     bool operator==(std::default_sentinel_t) const;
 

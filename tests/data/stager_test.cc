@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -214,12 +215,31 @@ TEST(Stager, TheNextBatchIsQueuedWhileTheProgramWorks) {
                     {.batch_size = 2, .num_workers = 1, .device = "cuda:0"});
   auto it = loader.begin();
   usleep(200'000);  // the worker is ahead
-  const int before = device().allocated;
+  int before = device().allocated;
+  const auto newly_staged = [&] {
+    return device().allocated - std::exchange(before, device().allocated);
+  };
   *it;
-  EXPECT_EQ(device().allocated - before, 2);  // this one and the next
+  EXPECT_EQ(newly_staged(), 2);  // this one and the next
   EXPECT_EQ((*it)["x"].to("cpu").to_vector<int64_t>(), (std::vector<int64_t>{0, 1}));
   ++it;
   EXPECT_EQ((*it)["x"].to("cpu").to_vector<int64_t>(), (std::vector<int64_t>{2, 3}));
+  usleep(200'000);
+  // A program that says when has each batch copied there.
+  it.prefetch();
+  newly_staged();
+  for (int64_t i = 4; i < 12; i += 2) {
+    it.prefetch();
+    EXPECT_EQ(newly_staged(), i == 4 ? 0 : 1) << i;            // once each
+    EXPECT_EQ(loader.state().get<int64_t>("batches"), i / 2);  // the copy isn't given yet
+    ++it;
+    EXPECT_EQ((*it)["x"].to("cpu").to_vector<int64_t>(), (std::vector<int64_t>{i, i + 1}));
+    EXPECT_EQ(newly_staged(), 0) << i;
+    usleep(200'000);
+  }
+  it.prefetch();
+  ++it;
+  EXPECT_TRUE(it == loader.end());
 }
 
 TEST(Stager, TransformsRunWhereTheBatchIs) {
