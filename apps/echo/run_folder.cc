@@ -382,7 +382,7 @@ void check_resumable(const std::string& before, const std::string& now) {
   // What a run may be resumed with: where it computes and how it reads, and for how long.
   for (const char* free :
        {"data_dir", "num_workers", "pin_memory", "timeout", "device", "devices", "rank_timeout",
-        "run_test", "save_video", "save_every", "deterministic"}) {
+        "run_test", "save_video", "save_every", "deterministic", "tf32"}) {
     old.erase(free);
     given.erase(free);
   }

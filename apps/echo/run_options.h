@@ -27,10 +27,10 @@ struct RunOptions {
 
   std::string optimizer = "sgd";
   std::string schedule = "step";
-  bool amp = false;
+  bool amp = false, tf32 = false;
   std::optional<int64_t> pretrain_epochs;  // before the others, without labels
   bool zero = false;                       // optimizer state divided among processes
-  bool pin_memory = false;
+  bool pin_memory = true;
   double timeout = 300;  // seconds to wait for a batch of the workers; 0: for ever
   bool deterministic = true;
   std::optional<int64_t> max_steps;
@@ -64,8 +64,10 @@ struct RunOptions {
           "sgd, nesterov, adagrad, adadelta, rmsprop, adam, adamw, nadam, adamax");
     visit("Training", "schedule", schedule, "step, cosine or poly an epoch, onecycle a step");
     visit("Training", "amp", amp, "compute in bf16 where it is safe");
+    visit("Training", "tf32", tf32,
+          "round what a GPU multiplies in f32 to TF32, as PyTorch's convolutions do");
     visit("Data", "timeout", timeout, "seconds to wait for a batch of the workers; 0: for ever");
-    visit("Data", "pin_memory", pin_memory, "batches in page-locked memory");
+    visit("Data", "pin_memory", pin_memory, "page-locked memory for what goes to a GPU");
     visit("Training", "deterministic", deterministic,
           "same seed, same bits (always so on the CPU)");
     visit("Training", "max_steps", max_steps, "stop after so many steps");

@@ -216,15 +216,9 @@ Tensor Trainer::loss(const Tensor& output, const data::Batch& batch) const {
          2;
 }
 
-void Trainer::count(const Tensor& output, const data::Batch& batch, double loss,
-                    Totals& totals) const {
-  const Tensor& truth = batch["truth"];
-  totals.loss += loss;
-  totals.samples += truth.size(0) / 2;
-  totals.count += truth.numel() / 2;
-  if (pretraining()) return;
-  const Tensor found = output > 0, there = truth > 0;
-  totals.sums.resize(6);
+Tensor Trainer::sums(const Tensor& output, const data::Batch& batch) const {
+  if (pretraining()) return empty({0}, {.dtype = f64, .device = output.device()});
+  const Tensor found = output > 0, there = batch["truth"] > 0;
   const int64_t size = found.size(0) / 2;
   std::vector<Tensor> sums;
   for (const int64_t first : {int64_t{0}, size}) {
@@ -234,9 +228,14 @@ void Trainer::count(const Tensor& output, const data::Batch& batch, double loss,
   }
   sums.push_back(sum(found));
   sums.push_back(sum(there));
-  // Read together: a GPU is waited for once.
-  const std::vector<double> values = stack(sums).to_vector<double>();
-  for (size_t i = 0; i < values.size(); ++i) totals.sums[i] += values[i];
+  return stack(sums).to(f64);
+}
+
+void Trainer::count(const data::Batch& batch, double loss, Totals& totals) const {
+  const Tensor& truth = batch["truth"];
+  totals.loss += loss;
+  totals.samples += truth.size(0) / 2;
+  totals.count += truth.numel() / 2;
 }
 
 void Trainer::add_samples(const data::Batch& batch, State& replay) const {

@@ -51,11 +51,14 @@ class Trainer : public TrainingLoop {
   const std::vector<Score>& scores() const override;
 
  protected:
+  std::pair<std::string, std::string> tensors_of_a_step() const override {
+    return {"input", "truth"};
+  }
   Tensor output(const data::Batch& batch) const override;
   Tensor output_of_one_device(const data::Batch& batch) override;
   Tensor loss(const Tensor& output, const data::Batch& batch) const override;
-  void count(const Tensor& output, const data::Batch& batch, double loss,
-             Totals& totals) const override;
+  Tensor sums(const Tensor& output, const data::Batch& batch) const override;
+  void count(const data::Batch& batch, double loss, Totals& totals) const override;
   void add_samples(const data::Batch& batch, State& replay) const override;
 
  private:

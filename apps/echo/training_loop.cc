@@ -45,7 +45,7 @@ std::shared_ptr<const data::Dataset> chosen_videos(const RunOptions& options,
 }
 
 std::vector<std::string> file_names(const data::Batch& batch) {
-  const Tensor& names = batch["Filename"];
+  const Tensor names = batch["Filename"].cpu();
   std::vector<std::string> list;
   for (int64_t i = 0; i < names.size(0); ++i) {
     const auto* text = reinterpret_cast<const char*>(names[i].data<uint8_t>());
@@ -87,6 +87,8 @@ data::ChannelStatistics pixel_statistics(const std::string& data_dir, uint64_t s
 TrainingLoop::TrainingLoop(const RunOptions& options, std::vector<Device> devices)
     : options_(options), devices_(std::move(devices)) {
   backends::cudnn::set_deterministic(options.deterministic);
+  backends::cudnn::set_allow_tf32(options.tf32);
+  backends::cuda::matmul::set_allow_tf32(options.tf32);
 }
 
 data::DataLoaderOptions TrainingLoop::loader_options(
@@ -97,7 +99,7 @@ data::DataLoaderOptions TrainingLoop::loader_options(
       .batch_size = options_.batch_size,
       .shuffle = training,
       .num_workers = options_.num_workers,
-      .pin_memory = options_.pin_memory,
+      .pin_memory = options_.pin_memory && device.is_cuda(),
       .drop_last = training,
       .timeout = options_.num_workers > 0 ? options_.timeout : 0,
       .persistent_workers = options_.num_workers > 0,
@@ -151,6 +153,8 @@ void TrainingLoop::begin(Data data, const State* checkpoint) {
 }
 
 void TrainingLoop::begin_steps() {
+  before_.buffers.clear();
+  captured_.reset();
   if (options_.zero && rank_group())
     sharded_ = std::make_unique<optim::ZeroRedundancyOptimizer>(
         net()->parameters(), *rank_group(),
@@ -178,6 +182,49 @@ Tensor TrainingLoop::computed(const data::Batch& batch) const {
   return output(batch);
 }
 
+std::vector<Tensor> TrainingLoop::learn(const data::Batch& batch) {
+  before_.buffers.clear();
+  for (const Tensor& buffer : net()->buffers()) before_.buffers.push_back(buffer.clone());
+  Tensor found, error;
+  {
+    const distributed::ActivityScope activity("in the forward pass");
+    const Stopwatch running(times_.forward);
+    found = computed(batch);
+    error = loss(found, batch);
+    if (rank_count() > 1) finite_loss(error, batch);  // else other ranks would get its gradients
+  }
+  const distributed::ActivityScope activity("in the backward pass");
+  const Stopwatch running(times_.backward);
+  // The loss is a sum over the batch, and gradients come to their mean over the ranks.
+  (rank_count() == 1 ? error : error * static_cast<double>(rank_count())).backward();
+  return {sums(found.detach(), batch), error.detach()};
+}
+
+std::vector<Tensor> TrainingLoop::learn_on_device(const data::Batch& batch) {
+  const bool captures = devices_.size() == 1 && devices_[0].is_cuda() && rank_count() == 1 &&
+                        !options_.profile;  // which shows the ops of a step
+  if (!captures) return learn(batch);
+  const auto [first, second] = tensors_of_a_step();
+  if (!captured_) {
+    captured_.emplace([this, first, second](const Tensor& a, const Tensor& b) {
+      return learn(NamedTensors{{first, a}, {second, b}});
+    });
+  }
+  return (*captured_)(batch[first], batch[second]);
+}
+
+Totals TrainingLoop::totals_of(const Tensor& sums, double loss, const data::Batch& batch) const {
+  Totals totals{.sums = sums.to_vector<double>()};
+  count(batch, loss, totals);
+  return totals;
+}
+
+double TrainingLoop::finite_loss(const Tensor& loss, const data::Batch& batch) {
+  const auto value = loss.item<double>();
+  if (!std::isfinite(value)) diverge(batch, value);
+  return value;
+}
+
 bool TrainingLoop::step() {
   const Stopwatch whole(totals_.seconds);
   {
@@ -200,27 +247,14 @@ bool TrainingLoop::step() {
   }
   in_step_ = true;
   const data::Batch& batch = **batches_;
-  before_ = {.buffers = {}, .random = default_generator().state()};
-  for (const Tensor& buffer : net()->buffers()) before_.buffers.push_back(buffer.clone());
-  Tensor found, error;
+  before_.random = default_generator().state();
+  const std::vector<Tensor> results = learn_on_device(batch);
+  batches_->prefetch();  // beside the device's work on this one
   double value = 0;
-  const auto read_loss = [&] {
-    value = error.item<double>();
-    if (!std::isfinite(value)) diverge(batch, value);
-  };
-  {
-    const distributed::ActivityScope activity("in the forward pass");
-    const Stopwatch running(times_.forward);
-    found = computed(batch);
-    error = loss(found, batch);
-    if (rank_count() > 1) read_loss();  // no rank gets gradients of a loss that is no number
-  }
   {
     const distributed::ActivityScope activity("in the backward pass");
     const Stopwatch running(times_.backward);
-    // The loss is a sum over the batch, and gradients come to their mean over the ranks.
-    (rank_count() == 1 ? error : error * static_cast<double>(rank_count())).backward();
-    if (rank_count() == 1) read_loss();  // a GPU has all of its work by then
+    value = finite_loss(results[1], batch);  // a GPU has all of its work by then
   }
   {
     const Stopwatch running(times_.update);
@@ -234,11 +268,7 @@ bool TrainingLoop::step() {
     }
     if (schedule_.every_step) schedule_.schedule->step();
   }
-  Totals mine;
-  {
-    const NoGradGuard no_grad;
-    count(found.detach(), batch, value, mine);
-  }
+  const Totals mine = totals_of(results[0], value, batch);
   ++steps_;
   ++in_epoch_;
   add_of_all_ranks(mine, totals_);
@@ -266,8 +296,8 @@ std::optional<Totals> TrainingLoop::validate(const std::function<bool(const Tota
     for (int64_t round = 0; round * in_round < size; ++round) {
       Totals mine;
       if (batch != validation_loader_->end()) {
-        const Tensor found = computed(*batch);
-        count(found, *batch, loss(found, *batch).item<double>(), mine);
+        const Tensor found = computed(*batch), error = loss(found, *batch);
+        mine = totals_of(sums(found, *batch), error.item<double>(), *batch);
         ++batch;
       }
       add_of_all_ranks(mine, totals);

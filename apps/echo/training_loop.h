@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/apps/echo/run_options.h>
+#include <aorta/core/dispatch/capture.h>
 #include <aorta/data/datasets/echo.h>
 #include <aorta/data/images/statistics.h>
 #include <aorta/data/loader.h>
@@ -139,21 +140,31 @@ class TrainingLoop {
   /// The last part of a derived class's constructor, when net() is there.
   void begin(Data data, const State* checkpoint);
 
+  /// The names of the tensors of a batch that output() and loss() read.
+  virtual std::pair<std::string, std::string> tensors_of_a_step() const = 0;
   /// The network's output, with a graph where one is recorded.
   virtual Tensor output(const data::Batch& batch) const = 0;
   /// The same numbers on one device, where layers run one after another.
   virtual Tensor output_of_one_device(const data::Batch& batch) { return output(batch); }
   /// What a step descends.
   virtual Tensor loss(const Tensor& output, const data::Batch& batch) const = 0;
-  /// Adds a batch's loss, samples and sums.
-  virtual void count(const Tensor& output, const data::Batch& batch, double loss,
-                     Totals& totals) const = 0;
+  /// What Totals::sums holds, f64 (N), where the output lies; in pre-training none (0).
+  virtual Tensor sums(const Tensor& output, const data::Batch& batch) const = 0;
+  /// Adds a batch's loss, and how many there are.
+  virtual void count(const data::Batch& batch, double loss, Totals& totals) const = 0;
   /// The samples of a step that diverged.
   virtual void add_samples(const data::Batch& batch, State& replay) const = 0;
 
  private:
   /// Makes the optimizer and the schedule of the present epochs.
   void begin_steps();
+  /// Forward and backward: the output's sums() and the loss. On one GPU they are a graph from the
+  /// third step on, and the host has nothing to do meanwhile.
+  std::vector<Tensor> learn(const data::Batch& batch);
+  std::vector<Tensor> learn_on_device(const data::Batch& batch);
+  Totals totals_of(const Tensor& sums, double loss, const data::Batch& batch) const;
+  /// Throws where it isn't finite, and all is as it was before the step.
+  double finite_loss(const Tensor& loss, const data::Batch& batch);
   const optim::Optimizer& optimizer() const { return sharded_ ? sharded_->own() : *optimizer_; }
   Tensor computed(const data::Batch& batch) const;
   data::DataLoaderOptions loader_options(
@@ -189,6 +200,8 @@ class TrainingLoop {
   bool in_step_ = false;
   int stop_signal_ = 0;
   bool wishes_to_save_ = false, save_is_wished_ = false;
+  using Learn = std::function<std::vector<Tensor>(const Tensor&, const Tensor&)>;
+  std::optional<Captured<Learn>> captured_;
   struct {
     std::vector<Tensor> buffers;
     GeneratorState random;

@@ -118,16 +118,16 @@ Tensor ClipTrainer::loss(const Tensor& output, const data::Batch& batch) const {
   return mse_loss(output, batch[regressor_.task]);
 }
 
-void ClipTrainer::count(const Tensor& output, const data::Batch& batch, double loss,
-                        Totals& totals) const {
+Tensor ClipTrainer::sums(const Tensor& output, const data::Batch& batch) const {
   const Tensor told = batch[regressor_.task].to(f64), off = output.to(f64) - told;
-  const int64_t size = told.size(0);
+  return stack({sum(abs(off)), sum(off * off), sum(told), sum(told * told)});
+}
+
+void ClipTrainer::count(const data::Batch& batch, double loss, Totals& totals) const {
+  const int64_t size = batch[regressor_.task].size(0);
   totals.loss += loss * static_cast<double>(size);
   totals.samples += size;
   totals.count += size;
-  totals.sums.resize(4);
-  const Tensor parts[] = {abs(off), off * off, told, told * told};
-  for (size_t i = 0; i < 4; ++i) totals.sums[i] += sum(parts[i]).item<double>();
 }
 
 void ClipTrainer::add_samples(const data::Batch& batch, State& replay) const {

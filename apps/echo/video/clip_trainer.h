@@ -27,10 +27,13 @@ class ClipTrainer : public TrainingLoop {
   const std::vector<Score>& scores() const override;
 
  protected:
+  std::pair<std::string, std::string> tensors_of_a_step() const override {
+    return {"input", regressor_.task};
+  }
   Tensor output(const data::Batch& batch) const override;
   Tensor loss(const Tensor& output, const data::Batch& batch) const override;
-  void count(const Tensor& output, const data::Batch& batch, double loss,
-             Totals& totals) const override;
+  Tensor sums(const Tensor& output, const data::Batch& batch) const override;
+  void count(const data::Batch& batch, double loss, Totals& totals) const override;
   void add_samples(const data::Batch& batch, State& replay) const override;
 
  private:

@@ -1,12 +1,14 @@
 // Where aorta-echo computes, and that it computes the same there: run on a device that is there.
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/device.h>
+#include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/trainer.h>
 #include <aorta/tests/apps/echo/dataset.h>
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <limits>
 
 namespace aorta::echo {
 namespace {
@@ -58,13 +60,40 @@ TEST(Device, AutoIsAGpuWhereThereIsOne) {
   EXPECT_EQ(choose_device("cpu"), Device("cpu"));
 }
 
-// A step takes an emulated device many seconds, so there are few.
+// A step takes an emulated device seconds, so there are few; from the third one on they are a
+// graph.
 TEST(EchoOnADevice, TrainingHasTheLossesOfTheCpuAndGoesOnWithTheSameBits) {
   const std::string folder = testing::tiny_echo_folder("device");
   const TrainOptions options = options_on(folder, "cuda:0");
-  const std::vector<double> here = losses_on(options, 2);
-  expect_near(here, losses_on(options_on(folder, "cpu"), 2));
-  EXPECT_EQ(losses_on(options, 2, 1), here);
+  const std::vector<double> here = losses_on(options, 4);
+  expect_near(here, losses_on(options_on(folder, "cpu"), 4));
+  EXPECT_EQ(losses_on(options, 4, 3), here);
+}
+
+TEST(EchoOnADevice, AStepThatDivergesChangesNothing) {
+  Trainer trainer(options_on(testing::tiny_echo_folder("diverges"), "cuda:0"));
+  const auto step = [&] {
+    if (trainer.step()) return;
+    trainer.end_epoch();
+    trainer.step();
+  };
+  for (int i = 0; i < 3; ++i) step();
+  std::vector<Tensor> before;
+  {
+    const NoGradGuard no_grad;
+    const std::vector<Tensor> parameters = trainer.net()->parameters();
+    Tensor(parameters.back()).fill_(std::numeric_limits<double>::infinity());
+    for (const auto& [name, tensor] : trainer.net()->state_dict()) before.push_back(tensor.clone());
+  }
+  try {
+    step();
+    ADD_FAILURE() << "a loss that isn't finite must end the training";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), ExitCode::diverged) << failure.what();
+  }
+  const NamedTensors after = trainer.net()->state_dict();
+  for (size_t i = 0; i < before.size(); ++i)
+    EXPECT_TRUE(equal(after[i].second, before[i])) << after[i].first;
 }
 
 TEST(EchoOnADevice, RealVideosHaveTheLossesOfTheCpu) {
