@@ -26,7 +26,7 @@ constexpr const char* kUsage =
     "  --filter TEXT    only rows whose names hold TEXT\n"
     "  --threads 1,2    the numbers of threads (default: 1 and all CPUs)\n"
     "  --seconds S      how long each side of a row is measured (default: 2; sweep: 0.06)\n"
-    "  --tiny           small inputs, to see that every row runs\n"
+    "  --tiny           small inputs, a round each, to see that every row runs\n"
     "AORTA_PEER_PYTHON names an interpreter with PyTorch; without it its columns are empty.\n";
 
 struct Arguments {
@@ -110,6 +110,7 @@ int run(const Arguments& arguments) {
   const Table& table = *arguments.table;
   Settings settings = table.settings;
   settings.seconds = arguments.seconds.value_or(settings.seconds);
+  if (arguments.plan.tiny) settings.rounds = 1;
   const Machine machine = describe_machine(settings);
   std::fputs(header(table.name, machine, !table.line).c_str(), stdout);
   std::fflush(stdout);

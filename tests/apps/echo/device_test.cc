@@ -99,8 +99,13 @@ TEST(EchoOnADevice, AStepThatDivergesChangesNothing) {
 TEST(EchoOnADevice, RealVideosHaveTheLossesOfTheCpu) {
   const char* folder = std::getenv("AORTA_ECHO");
   if (!folder) GTEST_SKIP() << "AORTA_ECHO names no data";
-  const std::vector<double> cpu = losses_on(options_on(folder, "cpu"), 20);
-  expect_near(losses_on(options_on(folder, "cuda:0"), 20), cpu);
+  const auto losses = [&](const char* device) {
+    TrainOptions options = options_on(folder, device);
+    options.lr = 3e-7;  // with 1e-5 also two instruction sets of the CPU are apart by 0.5 % then
+    return losses_on(options, 20);
+  };
+  const std::vector<double> cpu = losses("cpu");
+  expect_near(losses("cuda:0"), cpu);
   EXPECT_LT(cpu.back(), cpu.front());
 }
 
