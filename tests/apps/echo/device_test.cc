@@ -1,7 +1,9 @@
 // Where aorta-echo computes, and that it computes the same there: run on a device that is there.
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/device.h>
+#include <aorta/apps/echo/evaluate.h>
 #include <aorta/apps/echo/failure.h>
+#include <aorta/apps/echo/segment.h>
 #include <aorta/apps/echo/trainer.h>
 #include <aorta/tests/apps/echo/dataset.h>
 
@@ -94,6 +96,42 @@ TEST(EchoOnADevice, AStepThatDivergesChangesNothing) {
   const NamedTensors after = trainer.net()->state_dict();
   for (size_t i = 0; i < before.size(); ++i)
     EXPECT_TRUE(equal(after[i].second, before[i])) << after[i].first;
+}
+
+TEST(EchoOnADevice, FindsWhatItFindsOnTheCpu) {
+  const std::string folder = testing::tiny_echo_folder("finds", 2);
+  const auto found_on = [&](const char* device) {
+    manual_seed(3);
+    const Segmenter segmenter = make_segmenter("unet_small", {30, 30, 30}, {50, 50, 50});
+    segmenter.net->to(Device(device));
+    const data::VideoReader video(folder + "/Videos/0X1000.avi");
+    std::vector<double> numbers =
+        segment_video(segmenter, video, {.batch_size = 4, .side = 0, .tta = 1}).areas;
+    const Evaluation evaluation =
+        evaluate(segmenter, folder, data::EchoSplit::test, {.batch_size = 2, .num_workers = 0});
+    for (const EvaluatedVideo& one : evaluation.videos)
+      numbers.insert(numbers.end(), {one.large_volume, one.overlap.large.dice()});
+    return numbers;
+  };
+  const std::vector<double> cpu = found_on("cpu"), here = found_on("cuda:0");
+  ASSERT_EQ(here.size(), cpu.size());
+  EXPECT_GT(cpu[0], 0);
+  for (size_t i = 0; i < cpu.size(); ++i) EXPECT_NEAR(here[i], cpu[i], 0.01 * cpu[i]) << i;
+}
+
+TEST(EchoOnADevice, RealVideosHaveTheBeatsOfTheCpu) {
+  const char* folder = std::getenv("AORTA_ECHO");
+  if (!folder) GTEST_SKIP() << "AORTA_ECHO names no data";
+  const auto found_on = [&](const char* device) {
+    const Segmenter segmenter = load_segmenter("apps/echo/left_ventricle.safetensors");
+    segmenter.net->to(Device(device));
+    const data::Echo videos(folder, data::EchoOptions::segmentation(data::EchoSplit::test));
+    return segment_video(segmenter, data::VideoReader(videos.path(0)), {.tta = 1});
+  };
+  const VideoSegmentation cpu = found_on("cpu"), here = found_on("cuda:0");
+  ASSERT_FALSE(cpu.beats.empty());
+  ASSERT_EQ(here.beats.size(), cpu.beats.size());
+  EXPECT_NEAR(here.ef, cpu.ef, 0.5);
 }
 
 TEST(EchoOnADevice, RealVideosHaveTheLossesOfTheCpu) {
