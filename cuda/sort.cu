@@ -78,8 +78,9 @@ __global__ void __launch_bounds__(kThreads)
                         int64_t count) {
   const Lines& lines = args.lines;
   for (int64_t i = first_item(); i < count; i += item_step()) {
-    const int64_t outer = i / lines.inner / args.take, inner = i % lines.inner;
-    const int64_t rank = i / lines.inner % args.take;
+    const int64_t written = args.take - args.skip, inner = i % lines.inner;
+    const int64_t outer = i / lines.inner / written;
+    const int64_t rank = args.skip + i / lines.inner % written;
     const int64_t place = Order::place(items[(outer * lines.inner + inner) * args.take + rank]);
     const U value =
         static_cast<const U*>(args.input)[(outer * lines.length + place) * lines.inner + inner];
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(kThreads)
 template <class Order>
 void sort_by(const char* op, const SortArgs& args) {
   const LaunchSite site(args.values);
-  const int64_t lines = args.lines.count(), count = lines * args.take;
+  const int64_t lines = args.lines.count(), count = lines * (args.take - args.skip);
   const LineSource<Order> source{args.input, args.dtype, args.lines, args.descending};
   auto items = sort_items(op, Order{}, source, lines, args.lines.length, args.take, site);
   if (!args.sorted) {

@@ -42,6 +42,8 @@ template <class Key>
 struct Item {
   Key key, place;
   bool operator<(const Item& other) const {
+    if constexpr (sizeof(Key) == 4)
+      return (uint64_t{key} << 32 | place) < (uint64_t{other.key} << 32 | other.place);
     return key != other.key ? key < other.key : place < other.place;
   }
 };
@@ -100,42 +102,85 @@ void take_few(int64_t length, size_t take, const ItemAt& item_at, std::vector<It
   if (items.size() > take) cut();
 }
 
+// A line that is shorter is looked at as a whole.
+constexpr int64_t kLong = 2048;
+
+// Of a line the items of ranks `skip` up to `take`, and some beside them; how many come before them
+// all. Keys are counted in as many equal ranges as say where those ranks lie.
+template <class Key, class ItemAt>
+int64_t take_middle(int64_t length, int64_t skip, int64_t take, const ItemAt& item_at,
+                    std::vector<Item<Key>>& items) {
+  constexpr int kRanges = 4096;
+  Key low = ~Key{0}, high = 0;
+  for (int64_t i = 0; i < length; ++i) {
+    const Key key = item_at(i).key;
+    low = std::min(low, key);
+    high = std::max(high, key);
+  }
+  int shift = 0;
+  while ((high - low) >> shift >= kRanges) ++shift;
+  const auto range_of = [&](Key key) { return static_cast<size_t>((key - low) >> shift); };
+  std::vector<int64_t> counts(kRanges);
+  for (int64_t i = 0; i < length; ++i) ++counts[range_of(item_at(i).key)];
+  size_t first = 0;
+  int64_t before = 0;
+  while (before + counts[first] <= skip) before += counts[first++];
+  size_t last = first;
+  for (int64_t seen = before + counts[first]; seen < take; seen += counts[last]) ++last;
+  items.clear();
+  for (int64_t i = 0; i < length; ++i) {
+    const Item<Key> item = item_at(i);
+    if (const size_t range = range_of(item.key); range >= first && range <= last)
+      items.push_back(item);
+  }
+  return before;
+}
+
 // One line: its elements lie `stride` apart, in input and outputs.
 template <class T, class Key>
 void sort_line(const SortArgs& args, const T* in, T* values, int64_t* indices,
                std::vector<Item<Key>>& items, std::vector<Item<Key>>& other) {
   const int64_t length = args.lines.length, stride = args.lines.inner;
+  const int64_t written = args.take - args.skip;
   const auto item_at = [&](int64_t i) {
     const Key key = key_of(read(in, i * stride));
     return Item<Key>{args.descending ? ~key : key, static_cast<Key>(i)};
   };
+  int64_t before = 0;  // of those that are skipped, who isn't among `items`
   if (args.take < length / kFewShare) {
     take_few(length, static_cast<size_t>(args.take), item_at, items);
     if (!args.sorted || items.size() >= kShort) {
       std::sort(items.begin(), items.end(),
                 [](const auto& x, const auto& y) { return x.place < y.place; });
     }
+  } else if (written < length && length >= kLong) {
+    before = take_middle(length, args.skip, args.take, item_at, items);
   } else {
     items.resize(static_cast<size_t>(length));
     for (int64_t i = 0; i < length; ++i) items[static_cast<size_t>(i)] = item_at(i);
   }
-  if (args.take < static_cast<int64_t>(items.size())) {
-    const auto last = items.begin() + args.take - 1;
-    std::nth_element(items.begin(), last, items.end());
+  if (written < static_cast<int64_t>(items.size())) {
+    const auto first = items.begin() + (args.skip - before), last = first + written - 1;
+    std::nth_element(items.begin(), first, items.end());
+    const Item<Key> low = *first;
+    if (first < last) std::nth_element(first + 1, last, items.end());
     const Item<Key> bound = *last;
-    items.resize(static_cast<size_t>(args.take));
-    if (items.size() >= kShort) {  // again, in the order of their places
+    if (written >= static_cast<int64_t>(kShort)) {  // again, in the order of their places
       items.clear();
       for (int64_t i = 0; i < length; ++i) {
-        if (const Item<Key> item = item_at(i); !(bound < item)) items.push_back(item);
+        if (const Item<Key> item = item_at(i); !(item < low) && !(bound < item))
+          items.push_back(item);
       }
-    } else if (!args.sorted) {
-      std::sort(items.begin(), items.end(),
-                [](const auto& x, const auto& y) { return x.place < y.place; });
+    } else {
+      items.erase(last + 1, items.end());
+      items.erase(items.begin(), first);
+      if (!args.sorted)
+        std::sort(items.begin(), items.end(),
+                  [](const auto& x, const auto& y) { return x.place < y.place; });
     }
   }
   if (args.sorted) sort_items(items, other);
-  for (int64_t i = 0; i < args.take; ++i) {
+  for (int64_t i = 0; i < written; ++i) {
     const int64_t place = static_cast<int64_t>(items[static_cast<size_t>(i)].place);
     values[i * stride] = read(in, place * stride);
     indices[i * stride] = place;
@@ -150,7 +195,7 @@ void sort_lines(const SortArgs& args) {
     std::vector<Item<Key>> items, other;
     for (int64_t line = begin; line < end; ++line) {
       const int64_t o = line / lines.inner, i = line % lines.inner;
-      const int64_t to = o * args.take * lines.inner + i;
+      const int64_t to = o * (args.take - args.skip) * lines.inner + i;
       sort_line<T, Key>(args,
                         static_cast<const T*>(args.input) + o * lines.length * lines.inner + i,
                         static_cast<T*>(args.values) + to, args.indices + to, items, other);

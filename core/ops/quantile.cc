@@ -35,9 +35,11 @@ ValuesIndices median_along(const char* op, const Tensor& input, int64_t given_di
   const Tensor x = input.detach();
   if (!is_floating(x.dtype()) || !skip_nan) {
     Tensor place = kthvalue(x, (length - 1) / 2 + 1, dim, true).indices;
-    // NaN counts as beyond all, so that argmax is where the first one stands.
-    if (is_floating(x.dtype()))
-      place = where(any(isnan(x), dim, true), argmax(x, dim, true), place);
+    if (is_floating(x.dtype())) {
+      // NaN counts as beyond all, so that this is where the first one stands.
+      const Tensor largest = argmax(x, dim, true);
+      place = where(isnan(gather(x, dim, largest)), largest, place);
+    }
     return pick(input, dim, place, keepdim);
   }
   const Tensor numbers = sum(logical_not(isnan(x)), dim, true);
@@ -54,7 +56,7 @@ Tensor median_of_all(const char* op, const Tensor& input) {
                 {.dtype = input.dtype(), .device = input.device()});
   }
   const Tensor value = median(flat.detach(), 0).values;
-  if (!is_floating(input.dtype())) return value;
+  if (!needs_gradient(input) && !kernel::is_traced()) return value;
   // All that is equal to it, or NaN as it is, shares its gradient.
   const Tensor equals = logical_or(eq(flat, value), logical_and(isnan(flat), isnan(value)));
   return amax(masked_select(flat, equals));

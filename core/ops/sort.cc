@@ -25,16 +25,17 @@ using namespace kernel;
 
 namespace {
 
-// The first `take` of each line in order.
+// The first `take` of each line in order, without the first `skip`.
 ValuesIndices run(const Op<SortKernel, PickGradient>& op, const Tensor& input, int dim,
-                  int64_t take, bool descending, bool sorted) {
+                  int64_t take, bool descending, bool sorted, int64_t skip = 0) {
   check(!input.is_complex(), op.name(), "dtype must be real", input.dtype());
   const ProfilerRange range(op.name(), {&input});
   const Tensor x = dense(input);
   const Lines lines = lines_of(x, dim);
-  ValuesIndices result{empty_lines(x, dim, take, x.dtype()), empty_lines(x, dim, take, DType::i64)};
+  ValuesIndices result{empty_lines(x, dim, take - skip, x.dtype()),
+                       empty_lines(x, dim, take - skip, DType::i64)};
   SortArgs args{x.data(), result.values.data(), nullptr, x.dtype(), lines,
-                take,     descending,           sorted};
+                take,     descending,           sorted,  skip};
   args.indices = static_cast<int64_t*>(result.indices.data());
   if (result.values.numel() > 0) op.kernel(x.device())(args);
   if (is_floating(x.dtype()) && needs_gradient(input))
@@ -87,10 +88,12 @@ ValuesIndices kthvalue(const Tensor& input, int64_t k, int64_t dim, bool keepdim
   const int64_t length = length_of(input, d);
   check(k >= 1 && k <= length, "kthvalue", "k must be in the range of the dimension", "k ", k,
         " for dim ", d, " of ", input.shape());
-  const ValuesIndices first = topk(input, k, d, false);
-  if (input.dim() == 0) return first;
-  if (keepdim) return {first.values.narrow(d, k - 1, 1), first.indices.narrow(d, k - 1, 1)};
-  return {first.values.select(d, k - 1), first.indices.select(d, k - 1)};
+  if (input.dim() == 0) return topk(input, k, d, false);
+  // A tracer is told of the first ones, for no format has the last of them alone.
+  const int64_t place = is_traced() ? k - 1 : 0;
+  const ValuesIndices found = run(topk_op, input, d, k, false, true, k - 1 - place);
+  if (keepdim) return {found.values.narrow(d, place, 1), found.indices.narrow(d, place, 1)};
+  return {found.values.select(d, place), found.indices.select(d, place)};
 }
 
 Unique unique(const Tensor& input, bool, bool return_inverse, bool return_counts) {

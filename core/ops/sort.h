@@ -79,15 +79,17 @@ namespace aorta::kernel {
 
 struct SortArgs {
   const void* input;  // dense
-  void* values;       // lines in the same order, each `take` long (sort: take = length)
+  void* values;       // lines in the same order, each `take` - `skip` long (sort: take = length)
   int64_t* indices;   // the same
   DType dtype;
   Lines lines;
   int64_t take;
   bool descending;
-  bool sorted;  // else the taken ones are in the order of their places
+  bool sorted;       // else the taken ones are in the order of their places
+  int64_t skip = 0;  // so many of the first ones are left out
 };
-/// The first `take` elements of each line in order; of equals the first in place.
+/// The first `take` elements of each line in order, without the first `skip`; of equals the first
+/// in place.
 using SortKernel = void (*)(const SortArgs& args);
 extern Op<SortKernel, PickGradient> sort_op, topk_op;
 

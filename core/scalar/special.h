@@ -56,7 +56,11 @@ struct Polygamma {
   }
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {
-    return g * polygamma(n + 1, x);
+    // Never the first one, which floats have a function for.
+    if constexpr (std::is_same_v<T, float>)
+      return g * static_cast<float>(polygamma(n + 1, static_cast<double>(x)));
+    else
+      return g * polygamma(n + 1, x);
   }
 };
 

@@ -104,7 +104,6 @@ Row fractions(Row row) {
 void add_middles(std::vector<Row>& rows) {
   rows.push_back(middle<median, median>(
       {.op = "median",
-       .needs_values = true,
        .bad = {{[] { median(ones({2}), 2); },
                 "median: dimension out of range, got dim 2 of a 1-d tensor"},
                {[] {
@@ -113,8 +112,7 @@ void add_middles(std::vector<Row>& rows) {
                 "median: dim must not be of size 0, got 1 of [2,0]"},
                {[] { median(ones({0}, {.dtype = i64})); },
                 "median: an integer tensor must have elements, got [0]"}},
-       .also = {"amax", "any", "argmax", "eq", "fill_", "find_bad_index", "gather", "index",
-                "isnan", "logical_and", "logical_or", "nonzero", "to", "topk", "where"}}));
+       .also = {"argmax", "fill_", "find_bad_index", "gather", "isnan", "where", "topk"}}));
   rows.push_back(middle<nanmedian, nanmedian>(
       {.op = "nanmedian",
        .needs_values = true,
@@ -122,27 +120,8 @@ void add_middles(std::vector<Row>& rows) {
                   nanmedian(ones({2, 0}), 1);
                 },
                 "nanmedian: dim must not be of size 0, got 1 of [2,0]"}},
-       .also = {"amax",
-                "any",
-                "argmax",
-                "clamp_min",
-                "eq",
-                "fill_",
-                "find_bad_index",
-                "floor_divide",
-                "gather",
-                "index",
-                "isnan",
-                "logical_and",
-                "logical_not",
-                "logical_or",
-                "nonzero",
-                "sort",
-                "sub",
-                "sum",
-                "to",
-                "topk",
-                "where"}}));
+       .also = {"argmax", "clamp_min", "fill_", "find_bad_index", "floor_divide", "gather", "index",
+                "isnan", "logical_not", "nonzero", "sort", "sub", "sum", "topk", "where"}}));
   rows.push_back({.op = "mode",
                   .tolerance = kExact,
                   .calls = {{"default",

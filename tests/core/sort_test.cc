@@ -166,6 +166,23 @@ TEST(Sort, TopkUnsortedAndKthValue) {
   EXPECT_EQ(kthvalue(tensor({{3, 1}, {2, 4}}), 1, 1, true).values.shape(), Shape({2, 1}));
 }
 
+// Of lines that are short, and of those whose keys are counted first.
+TEST(Sort, TheKthIsThatOfASortedLine) {
+  for (const DType dtype : kDTypes) {
+    for (const int64_t length : {700, 5000}) {
+      const Tensor x = numbers({2, length, 3}, dtype);
+      if (is_floating(dtype)) x.select(2, 1).narrow(1, 5, 2).fill_(std::nan(""));
+      const Tensor places = sort(x, 1, false, true).indices;
+      for (const int64_t k : {int64_t{1}, int64_t{2}, length / 3, length / 2, length - 1, length}) {
+        EXPECT_TRUE(equal(kthvalue(x, k, 1).indices, places.select(1, k - 1)))
+            << name(dtype) << " " << k << " of " << length;
+      }
+      EXPECT_TRUE(
+          equal(topk(x, length - 100, 1, false).indices, places.narrow(1, 0, length - 100)));
+    }
+  }
+}
+
 TEST(Sort, SmallShapes) {
   EXPECT_EQ(sort(tensor(TensorData(2.0))).indices.item<int64_t>(), 0);
   EXPECT_EQ(topk(tensor(TensorData(2.0)), 1).values.shape(), Shape());

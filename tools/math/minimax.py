@@ -269,6 +269,17 @@ def tables():
         yield name, f"erfinv(x)/x in {variable} from {low} to {high}, where w = -log(1 - x^2), relative", d, *fit(
             of, low, mpf(high), degree, lambda t, of=of: 1 / of(t), "d")
 
+    # For floats that are computed in double: all beside what is rounded at the end.
+    yield "kLogTailDouble", "(log((1 + s)/(1 - s))/s - 2)/s^2 in s^2, as kLog2Double, error relative to log", d, *fit(
+        ratio(lambda u: 2 * mp.atanh(mp.sqrt(u)) / mp.sqrt(u) - 2, lambda u: u), mpf("1e-9"), ((SQRT2 - 1) / (SQRT2 + 1)) ** 2, 8,
+        lambda u: u * mp.sqrt(u) / (2 * mp.atanh(mp.sqrt(u))), "d")
+    yield "kSinPi", "sin(pi r)/r in r^2, |r| <= 1/2, relative", d, *fit(
+        lambda u: mp.pi * mp.sincpi(mp.sqrt(u)), 0, mpf("0.25"), 8, lambda u: 1 / (mp.pi * mp.sincpi(mp.sqrt(u))), "d")
+    yield "kCosPi", "cos(pi r) in r^2, |r| <= 1/2", d, *fit(lambda u: mp.cospi(mp.sqrt(u)), 0, mpf("0.25"), 8, kind="d")
+    near_zeros = lambda t: mp.loggamma(t + mpf("1.75")) / ((t + mpf("0.75")) * (t - mpf("0.25")))
+    yield "kLgammaNear", "log(gamma(x))/((x - 1)(x - 2)) in x - 1.75, |x - 1.75| <= 1, relative", d, *fit(
+        near_zeros, -1, 1, 19, lambda t: 1 / near_zeros(t), "d")
+
 
 def normal_tail_points(count):
     """Points of [0, 14.5], denser towards 0."""

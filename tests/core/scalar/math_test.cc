@@ -69,6 +69,10 @@ const Row kRows[] = {
     {"erfc", [](double x) { return std::erfc(x); }, 0.6},
     // By our own double function, which functor_test.cc holds to mpmath's.
     {"erfinv", [](double x) { return scalar::erfinv(x); }, 0.8},
+    {"lgamma", [](double x) { return std::lgamma(x); }, 1.2},
+    {"polygamma", [](double x) { return scalar::polygamma(1, x); }, 1.0},
+    // One unit but beside the zeros.
+    {"digamma", [](double x) { return scalar::digamma(x); }, 10},
     {"sinc", sinc, 4.0},
     {"sqrt", [](double x) { return std::sqrt(x); }, 0.501},
     {"rsqrt", [](double x) { return 1 / std::sqrt(x); }, 1.5},
