@@ -36,8 +36,8 @@ struct DataLoaderOptions {
   /// any number.
   int num_workers = 0;
   Collate collate = nullptr;
-  /// Batches lie in page-locked memory, from which a GPU copies faster and on the side. Without a
-  /// GPU a line on stderr says that they don't.
+  /// Batches lie in page-locked memory, from which a GPU copies faster and on the side. Where they
+  /// can't, as without a GPU, a line on stderr says so.
   bool pin_memory = false;
   /// Leaves out the last batch of an epoch when it is smaller than the others (of an iterable
   /// dataset: each worker's last).

@@ -56,10 +56,13 @@ Tensor median_of_all(const char* op, const Tensor& input) {
                 {.dtype = input.dtype(), .device = input.device()});
   }
   const Tensor value = median(flat.detach(), 0).values;
-  if (!needs_gradient(input) && !kernel::is_traced()) return value;
+  if (!is_floating(input.dtype()) || !needs_gradient(input)) return value;
   // All that is equal to it, or NaN as it is, shares its gradient.
-  const Tensor equals = logical_or(eq(flat, value), logical_and(isnan(flat), isnan(value)));
-  return amax(masked_select(flat, equals));
+  const Tensor equals =
+      logical_or(eq(flat.detach(), value), logical_and(isnan(flat.detach()), isnan(value)));
+  const Tensor share = reciprocal(sum(equals).to(compute_dtype(input.dtype()))).to(input.dtype());
+  const Tensor mean = sum(where(equals, flat * share, 0));
+  return value + where(isfinite(value), mean - mean.detach(), mean);  // which adds nothing
 }
 
 // Checks q, and gives it as a tensor of the dtype that ranks are computed in.

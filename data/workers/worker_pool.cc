@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -51,8 +52,17 @@ SlotBoard::SlotBoard(const Ring::Layout& layout, TensorSpecs specs, bool wants_p
     : ring(layout, std::move(specs)), uses(static_cast<size_t>(layout.slots)) {
   for (std::atomic<Use>& use : uses) use = Use::free;
   if (!wants_pinned) return;
-  backend(DeviceType::cuda).register_host(ring.samples()->data(), ring.samples()->size_bytes());
-  pinned = true;
+  try {
+    backend(DeviceType::cuda).register_host(ring.samples()->data(), ring.samples()->size_bytes());
+    pinned = true;
+  } catch (const Error& error) {
+    static std::atomic_flag said;
+    if (said.test_and_set()) return;
+    std::fprintf(stderr,
+                 "aorta: data_loader: slots that a GPU copies from are page-locked where that can "
+                 "be; copies take longer, got %s\n",
+                 error.what());
+  }
 }
 
 SlotBoard::~SlotBoard() {

@@ -81,7 +81,10 @@ class LateDevice final : public DeviceBackend {
     std::memset(data, 0xEE, static_cast<size_t>(bytes));
     std::free(data);
   }
-  void register_host(void* data, int64_t bytes) override { registered[data] = bytes; }
+  void register_host(void* data, int64_t bytes) override {
+    check(!refuses_to_lock, "register_host", "memory must be lockable", bytes);
+    registered[data] = bytes;
+  }
   void unregister_host(void* data) override {
     registered.erase(data);
     check_present();
@@ -118,7 +121,7 @@ class LateDevice final : public DeviceBackend {
   Queue* main() { return &main_; }
 
   int allocated = 0, recorded = 0;
-  bool lost = false;
+  bool lost = false, refuses_to_lock = false;
   std::map<void*, int64_t> registered;
 
  private:
@@ -316,6 +319,29 @@ TEST(Stager, TheRingIsLockedOnceAndLetGo) {
   EXPECT_TRUE(device().registered.empty());
   DataLoader local(make_dataset<Numbers>(4), {.pin_memory = true});
   EXPECT_TRUE((*local.begin())["index"].is_pinned());
+}
+
+TEST(Stager, ARingThatCantBeLockedIsReadAsItIs) {
+  device().refuses_to_lock = true;
+  std::string said;
+  for (int loaders = 0; loaders < 2; ++loaders) {
+    ::testing::internal::CaptureStderr();
+    DataLoader loader(make_dataset<Numbers>(20),
+                      {.batch_size = 4, .num_workers = 1, .pin_memory = true, .device = "cuda:0"});
+    int64_t next = 0;
+    for (const auto& batch : loader) {
+      for (const int64_t index : batch["index"].to("cpu").to_vector<int64_t>())
+        EXPECT_EQ(index, next++);
+    }
+    EXPECT_EQ(next, 20);
+    said += ::testing::internal::GetCapturedStderr();
+  }
+  device().refuses_to_lock = false;
+  const size_t line = said.find("aorta: data_loader: slots that a GPU copies from are page-locked");
+  ASSERT_NE(line, std::string::npos) << said;
+  EXPECT_NE(said.find("got register_host: memory must be lockable, got "), std::string::npos)
+      << said;
+  EXPECT_EQ(said.find("page-locked", line + 80), std::string::npos) << "once";
 }
 
 }  // namespace
