@@ -46,8 +46,20 @@ struct Digamma {
   }
 };
 
+/// The first derivative of digamma, which has no op of its own.
+struct Trigamma {
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return polygamma(1, x);
+  }
+};
+
 /// The n-th derivative of digamma, n > 0.
 struct Polygamma {
+  /// What it is where is_simpler(): a loop over that is vectorised, and one over both isn't.
+  using Simpler = Trigamma;
+  bool is_simpler() const { return n == 1; }
+
   static constexpr PointwiseInfo info = real_function("polygamma");
   int n = 1;
   template <class T>

@@ -102,6 +102,10 @@ struct HalfRow {
   }
 
   static void run(const void* functor, int64_t n, char* const* data, unsigned broadcast) {
+    if constexpr (requires { typename F::Simpler; }) {
+      if (static_cast<const F*>(functor)->is_simpler())
+        return HalfRow<typename F::Simpler, H>::run(functor, n, data, broadcast);
+    }
     if constexpr (!is_unary) {
       if (broadcast == 2) return run_blocks<1>(functor, n, data);
       if (broadcast == 4) return run_blocks<2>(functor, n, data);

@@ -5,8 +5,11 @@ namespace {
 
 template <class F, class T>
 struct UnaryRow {
-  static void run(const void* functor, int64_t n, char* const* data, unsigned) {
+  static void run(const void* functor, int64_t n, char* const* data, unsigned broadcast) {
     const F f = *static_cast<const F*>(functor);
+    if constexpr (requires { typename F::Simpler; }) {
+      if (f.is_simpler()) return UnaryRow<typename F::Simpler, T>::run(functor, n, data, broadcast);
+    }
     char* const out = data[0];
     const char* const x = data[1];
 #pragma GCC ivdep
