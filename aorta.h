@@ -6,6 +6,7 @@
 #include <aorta/autograd/checkpoint.h>         // IWYU pragma: export
 #include <aorta/autograd/dot.h>                // IWYU pragma: export
 #include <aorta/autograd/function.h>           // IWYU pragma: export
+#include <aorta/autograd/functional.h>         // IWYU pragma: export
 #include <aorta/autograd/grad_mode.h>          // IWYU pragma: export
 #include <aorta/autograd/gradcheck.h>          // IWYU pragma: export
 #include <aorta/autograd/hooks.h>              // IWYU pragma: export
@@ -107,6 +108,7 @@
 #include <aorta/nn/embedding.h>                // IWYU pragma: export
 #include <aorta/nn/embedding_bag.h>            // IWYU pragma: export
 #include <aorta/nn/fold.h>                     // IWYU pragma: export
+#include <aorta/nn/fuse.h>                     // IWYU pragma: export
 #include <aorta/nn/grid_sample.h>              // IWYU pragma: export
 #include <aorta/nn/init.h>                     // IWYU pragma: export
 #include <aorta/nn/linear.h>                   // IWYU pragma: export
@@ -118,6 +120,8 @@
 #include <aorta/nn/padding.h>                  // IWYU pragma: export
 #include <aorta/nn/parallel/data_parallel.h>   // IWYU pragma: export
 #include <aorta/nn/parameter_vector.h>         // IWYU pragma: export
+#include <aorta/nn/parametrizations.h>         // IWYU pragma: export
+#include <aorta/nn/parametrize.h>              // IWYU pragma: export
 #include <aorta/nn/pooling.h>                  // IWYU pragma: export
 #include <aorta/nn/recurrent.h>                // IWYU pragma: export
 #include <aorta/nn/step_plan.h>                // IWYU pragma: export

@@ -138,7 +138,8 @@ decltype(auto) passed(std::remove_reference_t<Arg>& arg) {
 
 namespace detail {
 
-/// While it lives, this thread runs the module: errors and the graph have its name. The first time
+/// While it lives, this thread runs the module: errors and the graph have its name, and members
+/// that are computed have their values. The first time
 /// that one with parameters runs inside of another and is no part of any, stderr says so: nothing
 /// would fail, and nothing would train it.
 class RunningModule {
@@ -151,6 +152,7 @@ class RunningModule {
  private:
   const Module* outer_;
   std::optional<ModuleScope> scope_;
+  std::shared_ptr<Parametrizations> computed_;
 };
 
 }  // namespace detail

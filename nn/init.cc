@@ -196,4 +196,39 @@ const Tensor& orthogonal_(const Tensor& tensor, double gain, Generator* generato
   return tensor.copy_(values.view(tensor.shape()));
 }
 
+const Tensor& dirac_(const Tensor& tensor, int64_t groups) {
+  const Filling filling("dirac_", tensor);
+  check(tensor.dim() >= 3 && tensor.dim() <= 5, "dirac_",
+        "the tensor must be (O, I, L), (O, I, H, W) or (O, I, D, H, W)", tensor.shape());
+  check(groups > 0 && tensor.size(0) % groups == 0, "dirac_", "the outputs must divide into groups",
+        tensor.size(0), " by ", groups);
+  tensor.zero_();
+  if (tensor.numel() == 0) return tensor;
+  const int64_t outputs = tensor.size(0) / groups, inputs = tensor.size(1);
+  for (int64_t group = 0; group < groups; ++group) {
+    for (int64_t i = 0; i < std::min(outputs, inputs); ++i) {
+      Tensor tap = tensor.select(0, group * outputs + i).select(0, i);
+      while (tap.dim() > 0) tap = tap.select(0, tap.size(0) / 2);
+      tap.fill_(1);
+    }
+  }
+  return tensor;
+}
+
+const Tensor& sparse_(const Tensor& tensor, double sparsity, double std, Generator* generator) {
+  const Filling filling("sparse_", tensor);
+  check_floating("sparse_", tensor);
+  check(tensor.dim() == 2, "sparse_", "the tensor must have 2 dimensions", tensor.shape());
+  check(sparsity >= 0 && sparsity <= 1, "sparse_", "sparsity must be in [0, 1]", sparsity);
+  const int64_t rows = tensor.size(0);
+  const auto zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(rows)));
+  init::normal_(tensor, 0, std, generator);
+  for (int64_t column = 0; column < tensor.size(1); ++column) {
+    const Tensor places =
+        randperm(rows, {.device = tensor.device()}, generator).narrow(0, 0, zeros);
+    tensor.select(1, column).index_fill_(0, places, 0);
+  }
+  return tensor;
+}
+
 }  // namespace aorta::nn::init

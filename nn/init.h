@@ -64,6 +64,14 @@ const Tensor& kaiming_normal_(const Tensor& tensor, const KaimingOptions& option
 /// gain (Saxe et al. 2013).
 const Tensor& orthogonal_(const Tensor& tensor, double gain = 1, Generator* generator = nullptr);
 
+/// The identity as a convolution's weight (O, I, *kernel) of 3 to 5 dimensions: the first min(O /
+/// groups, I) outputs of each group are the inputs. Errors: O isn't a multiple of groups.
+const Tensor& dirac_(const Tensor& tensor, int64_t groups = 1);
+/// N(0, std^2), and 0 at ceil(sparsity x rows) random places of each column; two dimensions
+/// (Martens 2010). Errors: sparsity outside of [0, 1].
+const Tensor& sparse_(const Tensor& tensor, double sparsity, double std = 0.01,
+                      Generator* generator = nullptr);
+
 /// How many inputs an output of a layer has, and how many outputs an input.
 struct Fans {
   int64_t in, out;

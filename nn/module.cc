@@ -3,6 +3,7 @@
 #include <aorta/core/module_path.h>
 #include <aorta/nn/module.h>
 #include <aorta/nn/module_hooks.h>
+#include <aorta/nn/parametrization_list.h>
 
 #include <cxxabi.h>
 #include <algorithm>
@@ -93,14 +94,18 @@ Module::Module(const Module& other)
       name_(other.name_),
       training_(other.training_),
       moved_away_(other.moved_away_),
-      hooks_(other.hooks_ ? std::make_shared<ModuleHooks>(*other.hooks_) : nullptr) {}
+      hooks_(other.hooks_ ? std::make_shared<ModuleHooks>(*other.hooks_) : nullptr),
+      parametrizations_(other.parametrizations_
+                            ? std::make_shared<detail::Parametrizations>(*other.parametrizations_)
+                            : nullptr) {}
 
 Module::Module(Module&& other) noexcept
     : members_(std::move(other.members_)),
       name_(std::move(other.name_)),
       training_(other.training_),
       moved_away_(std::exchange(other.moved_away_, true)),
-      hooks_(std::move(other.hooks_)) {}
+      hooks_(std::move(other.hooks_)),
+      parametrizations_(std::move(other.parametrizations_)) {}
 
 Module& Module::operator=(const Module& other) {
   if (this != &other) *this = Module(other);
@@ -112,6 +117,7 @@ Module& Module::operator=(Module&& other) noexcept {
   training_ = other.training_;
   moved_away_ = std::exchange(other.moved_away_, true);
   hooks_ = std::move(other.hooks_);
+  parametrizations_ = std::move(other.parametrizations_);
   return *this;
 }
 
@@ -143,7 +149,7 @@ void Module::join(Module& owner, const char* name) {
 
 void Module::append_members(Members&) const {}
 
-Module::Members Module::members() const {
+Module::Members Module::all_members() const {
   check_there();
   Members result;
   for (const Member& member : members_) {
@@ -153,7 +159,6 @@ Module::Members Module::members() const {
       continue;
     }
     Tensor* const tensor = reinterpret_cast<Tensor*>(place);
-    if (!tensor->defined()) continue;
     if (member.kind == Kind::parameter) {
       result.parameters.emplace_back(member.name, tensor);
       continue;
@@ -164,6 +169,25 @@ Module::Members Module::members() const {
                                                            : Buffer::Kind::transient);
   }
   append_members(result);
+  return result;
+}
+
+Module::Members Module::members() const {
+  Members all = all_members(), result;
+  const auto is_there = [&](const std::pair<std::string, Tensor*>& member) {
+    return member.second->defined() && !detail::Parametrizations::find(*this, member.first);
+  };
+  for (auto& parameter : all.parameters)
+    if (is_there(parameter)) result.parameters.push_back(std::move(parameter));
+  for (size_t i = 0; i < all.buffers.size(); ++i) {
+    if (!is_there(all.buffers[i])) continue;
+    result.buffers.push_back(std::move(all.buffers[i]));
+    result.kinds.push_back(all.kinds[i]);
+  }
+  result.modules = std::move(all.modules);
+  if (parametrizations_)
+    for (detail::ParametrizationList& list : parametrizations_->lists)
+      result.modules.emplace_back(list.name(), &list);
   return result;
 }
 

@@ -12,6 +12,9 @@ namespace aorta::nn {
 
 class Module;
 struct ModuleHooks;
+namespace detail {
+class Parametrizations;
+}  // namespace detail
 
 /// A member of a module that training changes: `nn::Parameter weight{*this, "weight", value}`. It
 /// requires a gradient when it is of a floating dtype. Without a value it isn't there: no name, no
@@ -165,7 +168,7 @@ class Module {
     std::vector<Buffer::Kind> kinds;  // of the buffers
     NamedModules modules;
   };
-  /// The registered members, and those that append_members adds.
+  /// The registered members that have a value, and those that append_members adds.
   Members members() const;
 
   /// Gives the parameters and buffers memory of their own; two names of one tensor stay so.
@@ -197,6 +200,7 @@ class Module {
  private:
   friend class Parameter;
   friend class Buffer;
+  friend class detail::Parametrizations;
   template <class M, class... Args>
   friend auto call_module(const M& module, Args&&... args);
   enum class Kind : uint8_t { parameter, persistent, optional, transient, module };
@@ -206,6 +210,8 @@ class Module {
     ptrdiff_t offset;  // of the Tensor or Module, from this Module, in bytes
   };
   void add_member(const char* name, Kind kind, const void* member);
+  /// The registered members, also those without a value and those that are computed.
+  Members all_members() const;
   ModuleHooks& hooks();
 
   /// Throws in a module that was moved away: its tensors are elsewhere.
@@ -220,6 +226,7 @@ class Module {
   bool training_ = true;
   bool moved_away_ = false;
   std::shared_ptr<ModuleHooks> hooks_;
+  std::shared_ptr<detail::Parametrizations> parametrizations_;
 };
 
 /// PyTorch's picture of a module: a line a layer, indented.

@@ -4,6 +4,7 @@
 #include <aorta/core/module_path.h>
 #include <aorta/nn/call.h>
 #include <aorta/nn/module_hooks.h>
+#include <aorta/nn/parametrization_list.h>
 
 #include <algorithm>
 #include <atomic>
@@ -144,9 +145,17 @@ detail::RunningModule::RunningModule(const Module& module) : outer_(running_modu
     scope_.emplace(module.name());
   else if (outer_) [[unlikely]]
     say_once_if_trained(module, *outer_);
+  if (const auto& computed = Parametrizations::of(module)) [[unlikely]] {
+    computed->enter(module);
+    computed_ = computed;
+  }
   running_module = &module;
 }
-detail::RunningModule::~RunningModule() { running_module = outer_; }
+detail::RunningModule::~RunningModule() {
+  running_module = outer_;
+  if (computed_) [[unlikely]]
+    computed_->leave();
+}
 
 ModuleHooks& Module::hooks() {
   if (!hooks_) hooks_ = std::make_shared<ModuleHooks>();

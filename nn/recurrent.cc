@@ -156,7 +156,7 @@ void Recurrent::append_members(Members& members) const {
       members.parameters.emplace_back("bias_ih" + suffix, &w.b_ih);
       members.parameters.emplace_back("bias_hh" + suffix, &w.b_hh);
     }
-    if (w.w_hr.defined()) members.parameters.emplace_back("weight_hr" + suffix, &w.w_hr);
+    if (options.proj_size > 0) members.parameters.emplace_back("weight_hr" + suffix, &w.w_hr);
   }
 }
 

@@ -28,6 +28,14 @@ MODULES = {
     "torch.Tensor": (METHODS, "methods"),
     "torch.nn": (("nn/*.h", "nn/*/*.h"), "classes"),
     "torch.nn.functional": (("core/ops/*.h", "nn/*.h"), "functions"),
+    "torch.nn.init": (("nn/init.h",), "functions"),
+    "torch.nn.utils": (("nn/*.h", "optim/*.h"), "functions"),
+    "torch.nn.utils.parametrizations": (("nn/*.h",), "functions"),
+    "torch.nn.utils.parametrize": (("nn/*.h",), "both"),
+    "torch.nn.utils.rnn": (("nn/*.h",), "both"),
+    "torch.autograd": (("autograd/*.h",), "both"),
+    "torch.autograd.functional": (("autograd/*.h",), "functions"),
+    "torch.utils.data": (("data/*.h",), "both"),
     "torch.optim": (("optim/*.h",), "classes"),
     "torch.optim.lr_scheduler": (("optim/*.h",), "classes"),
     "torch.linalg": (LINALG, "functions"),
@@ -135,6 +143,23 @@ OTHERWISE = {
         "grouped_mm linear_cross_entropy": "`bmm`; `linear` and `cross_entropy`",
         "native_channel_shuffle": "`channel_shuffle`",
     },
+    "torch.nn.utils": {
+        "convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format": "`net.to(MemoryFormat::channels_last)`",
+        "fuse_conv_bn_weights fuse_linear_bn_weights": "`nn::fuse_conv_bn_eval`, `nn::fuse_linear_bn_eval`",
+        "remove_spectral_norm remove_weight_norm": "`nn::remove_parametrizations(layer, \"weight\")`",
+    },
+    "torch.nn.utils.rnn": {
+        "invert_permutation": "`PackedSequence::unsorted_indices`; `argsort(permutation)`",
+    },
+    "torch.autograd": {
+        "detect_anomaly set_detect_anomaly": "`autograd::DetectAnomaly`",
+        "enable_grad no_grad set_grad_enabled": "`EnableGradGuard`, `NoGradGuard`, `AutoGradMode(enabled)`",
+        "inference_mode": "`InferenceMode`",
+    },
+    "torch.utils.data": {
+        "get_worker_info": "`data::worker_info()`",
+        "default_convert": "samples are tensors",
+    },
     "torch.special": {
         "expit": "`sigmoid`",
         "gammaln": "`lgamma`",
@@ -198,6 +223,26 @@ LEFT_OUT = {
         "sizes are given where a layer is made": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
             "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d "
             "LazyLinear UninitializedBuffer UninitializedParameter",
+    },
+    "torch.nn.init": {
+        "older names of those with `_`": "constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse uniform xavier_normal "
+            "xavier_uniform",
+    },
+    "torch.nn.utils": {
+        "the older name of `clip_grad_norm_`": "clip_grad_norm",
+        "a layer has its initial values": "skip_init",
+    },
+    "torch.nn.utils.parametrize": {
+        "a module computes its members once a call": "cached",
+        "a module's type stays": "transfer_parametrizations_and_params type_before_parametrizations",
+    },
+    "torch.autograd": {
+        "Python's own or internal": "NestedIOFunction Variable variable",
+        "a backward pass uses the threads that kernels use": "enforce_grad_layout_policy set_multithreading_enabled",
+    },
+    "torch.utils.data": {
+        "pipes of data are datasets and samplers": "DFIterDataPipe DataChunk IterDataPipe MapDataPipe _DatasetKind argument_validation "
+            "functional_datapipe guaranteed_datapipes_determinism non_deterministic runtime_validation runtime_validation_disabled",
     },
     "torch.special": {
         "functions of physics and numerics, with which no example trains": "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 "
@@ -425,13 +470,20 @@ def print_index():
     import inspect
 
     import torch
+    import torch.autograd.functional
     import torch.distributions
     import torch.fft
     import torch.nn.functional
+    import torch.nn.utils.parametrizations
+    import torch.nn.utils.rnn
     import torch.special
+    import torch.utils.data
 
     def public(module):
         return [name for name in dir(module) if not name.startswith("_")]
+
+    def defined_in(module):
+        return [name for name in public(module) if getattr(getattr(module, name), "__module__", "") == module.__name__]
 
     def is_function(value):
         return callable(value) and not inspect.isclass(value) and getattr(value, "__module__", None) in (
@@ -448,6 +500,14 @@ def print_index():
         "torch.Tensor": public(torch.Tensor),
         "torch.nn": [name for name in public(torch.nn) if name[0].isupper()],
         "torch.nn.functional": [name for name in public(torch.nn.functional) if is_function(getattr(torch.nn.functional, name))],
+        "torch.nn.init": defined_in(torch.nn.init),
+        "torch.nn.utils": [name for name in public(torch.nn.utils) if inspect.isfunction(getattr(torch.nn.utils, name))],
+        "torch.nn.utils.parametrizations": defined_in(torch.nn.utils.parametrizations),
+        "torch.nn.utils.parametrize": defined_in(torch.nn.utils.parametrize),
+        "torch.nn.utils.rnn": torch.nn.utils.rnn.__all__,
+        "torch.autograd": [name for name in torch.autograd.__all__ if callable(getattr(torch.autograd, name))],
+        "torch.autograd.functional": torch.autograd.functional.__all__,
+        "torch.utils.data": torch.utils.data.__all__,
         "torch.optim": [name for name in public(torch.optim) if name[0].isupper()],
         "torch.optim.lr_scheduler": torch.optim.lr_scheduler.__all__,
         "torch.linalg": [name for name in public(torch.linalg) if inspect.isbuiltin(getattr(torch.linalg, name))],

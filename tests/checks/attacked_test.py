@@ -25,13 +25,13 @@ NOT_ATTACKED = {
         "Axis BackwardOptions ConvolutionOptions ConvolutionTransposeOptions CsvDatasetOptions CsvOptions DataLoaderOptions "
         "DataParallelOptions EllipsisIndex EmbeddingBagFunctionOptions EmbeddingBagOptions GeneratorState GridSampleOptions HistogramOptions "
         "ImageFolderOptions IstftOptions MachineSpeed MnistOptions NoneIndex NpzDatasetOptions PackHooks PadSizes PlotOptions ProbsOrLogits "
-        "ProgressOptions Roles SegmentationOptions StatisticsOptions StftOptions TransformerOptions VideoResNetLayout VideoWriterOptions",
+        "ProgressOptions Roles SegmentationOptions SpectralNormOptions StatisticsOptions StftOptions TransformerOptions VideoResNetLayout VideoWriterOptions",
     "parameters of attacked functions, which make one of a tensor or a number": "Parameter Buffer",
     "bases and templates of attacked classes":
         "Activation AdaptivePool AdaptivePoolOf AvgPool AvgPoolOf BatchNorm BatchNormOf ChannelDropout ChannelDropoutOf "
         "ComposedScheduler ConstantPaddingOf Conv ConvOf ConvTranspose ConvTransposeOf DistributionOf FractionalMaxPool "
         "FractionalMaxPoolOf InPlaceActivation InstanceNorm InstanceNormOf LPPool LPPoolOf LRScheduler Loss LossOfThree "
-        "MaxPoolOf MaxUnpool MaxUnpoolOf ModuleOf Optimizer OptimizerOf Padding PaddingOf Recurrent RecurrentCell Reader "
+        "MaxPoolOf MaxUnpool MaxUnpoolOf ModuleOf Optimizer OptimizerOf Padding PaddingOf Parametrization Recurrent RecurrentCell Reader "
         "Segmentation TensorMethods TransformOf",
     "parts of attacked classes, which make them":
         "FunctionCall HookList Odds OptimizerRef Saved SavedOperand StateNames Value call_module",

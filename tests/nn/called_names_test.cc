@@ -116,6 +116,8 @@ std::vector<Call> calls_of_parameters() {
       {1, [](auto& x) { init::kaiming_uniform_(x[0]); }},
       {1, [](auto& x) { init::kaiming_normal_(x[0]); }},
       {1, [](auto& x) { init::orthogonal_(x[0]); }},
+      {1, [](auto& x) { init::dirac_(x[0].defined() ? x[0].unsqueeze(0) : x[0]); }},
+      {1, [](auto& x) { init::sparse_(x[0], 0.5); }},
       {1, [](auto& x) { init::calculate_fans(x[0]); }},
       {2,
        [](auto& x) {
@@ -157,8 +159,8 @@ TEST(CalledNames, UndefinedOperands) {
     }
   }
   // What losses, packed sequences, calls and tables are made of.
-  named.insert(
-      {"reduced", "check_pair", "checked_sizes", "put_tensors", "limit_rows", "share_gradient"});
+  named.insert({"reduced", "check_pair", "checked_sizes", "put_tensors", "limit_rows",
+                "share_gradient", "fold_batch_norm"});
   for (const auto& [name, operands] : declared.functions) {
     const bool free = name.find(':') == std::string::npos;
     const bool needs_one =

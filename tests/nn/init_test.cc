@@ -72,6 +72,40 @@ TEST(Init, GainsFollowPyTorch) {
   EXPECT_EQ(init::calculate_gain(Nonlinearity::sigmoid), 1);
 }
 
+// A convolution with this weight gives its inputs back, those of each group that it has room for.
+TEST(Init, DiracIsTheIdentity) {
+  const Tensor x = randn({2, 6, 5, 4});
+  EXPECT_TRUE(equal(conv2d(x, init::dirac_(empty({6, 6, 3, 3})), {}, {.padding = 1}), x));
+  const Tensor grouped = init::dirac_(empty({4, 3, 3, 1}), 2);
+  const Tensor y = conv2d(x, grouped, {}, {.padding = {1, 0}, .groups = 2});
+  EXPECT_TRUE(equal(y, cat({x.narrow(1, 0, 2), x.narrow(1, 3, 2)}, 1)));
+  const Tensor wide = init::dirac_(empty({6, 2, 1}));
+  EXPECT_EQ(sum(wide).item<double>(), 2);
+  EXPECT_EQ(error_of([] {
+              init::dirac_(empty({4, 3}));
+            }),
+            "dirac_: the tensor must be (O, I, L), (O, I, H, W) or (O, I, D, H, W), got [4,3]");
+  EXPECT_EQ(error_of([] {
+              init::dirac_(empty({4, 3, 1}), 3);
+            }),
+            "dirac_: the outputs must divide into groups, got 4 by 3");
+}
+
+TEST(Init, SparseHasItsZerosInEachColumn) {
+  const Tensor w = init::sparse_(empty({64, 50}), 0.3, 2);
+  const Tensor zeros = sum(eq(w, 0), 0);
+  EXPECT_TRUE(equal(zeros, full({50}, 20, {.dtype = i64})));  // ceil(0.3 x 64)
+  EXPECT_FALSE(equal(eq(w, 0).select(1, 0), eq(w, 0).select(1, 1)));
+  const double deviation = std::sqrt(mean(square(w)).item<double>() * 64 / 44);
+  EXPECT_NEAR(deviation, 2, 0.12);  // 2,200 numbers: 4 standard errors
+  EXPECT_EQ(error_of([] {
+              init::sparse_(empty({4, 3}), 1.5);
+            }),
+            "sparse_: sparsity must be in [0, 1], got 1.5");
+  EXPECT_EQ(error_of([] { init::sparse_(empty({4}), 0.5); }),
+            "sparse_: the tensor must have 2 dimensions, got [4]");
+}
+
 TEST(Init, SameSeedSameValues) {
   Generator a(7), b(7);
   const Tensor x = empty({20, 10}), y = empty({20, 10});

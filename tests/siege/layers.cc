@@ -148,6 +148,8 @@ void add_layer_functions(std::vector<Target>& targets) {
           kaiming<init::kaiming_uniform_>("kaiming_uniform_"),
           kaiming<init::kaiming_normal_>("kaiming_normal_"),
           random_of<const T&, const T&, double, Generator*>("orthogonal_", init::orthogonal_),
+          of<const T&, const T&, int64_t>("dirac_", init::dirac_),
+          random_of<const T&, const T&, double, double, Generator*>("sparse_", init::sparse_),
           of(
               "calculate_gain",
               +[](int64_t which, double slope) {

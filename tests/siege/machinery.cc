@@ -3,6 +3,7 @@
 #include <aorta/autograd/checkpoint.h>
 #include <aorta/autograd/dot.h>
 #include <aorta/autograd/function.h>
+#include <aorta/autograd/functional.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/gradcheck.h>
 #include <aorta/autograd/saved.h>
@@ -301,6 +302,28 @@ void add_autograd(std::vector<Target>& targets) {
                            };
                            const bool first = static_cast<bool>(gradcheck(f, inputs, options));
                            return full({}, first && gradgradcheck(f, inputs, options));
+                         }),
+                     of(
+                         "jacobian",
+                         +[](const T& x, const T& y, bool create_graph) {
+                           const functional::FunctionalOptions options{create_graph};
+                           const auto f = [y](const T& given) { return given * given * y; };
+                           return Tensors{functional::jacobian(f, x, options),
+                                          functional::hessian(f, x, options)};
+                         }),
+                     of(
+                         "products with vectors",
+                         +[](const Tensors& inputs, const Tensors& v, const T& one, bool empty) {
+                           const auto f = [](const Tensors& x) {
+                             return x.empty() ? Tensors() : Tensors{x[0] * x.back()};
+                           };
+                           const auto g = [](const T& x) { return square(x).sum(); };
+                           functional::OneTensorFunction none;
+                           Tensors all = functional::vjp(f, inputs, v).second;
+                           for (const T& t : functional::jvp(f, inputs, v).second) all.push_back(t);
+                           all.push_back(functional::vhp(empty ? none : g, one, one).second);
+                           all.push_back(functional::hvp(g, one, one).second);
+                           return all;
                          }),
                      of(
                          "DetectAnomaly",

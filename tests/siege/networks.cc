@@ -10,10 +10,12 @@
 #include <aorta/nn/container.h>
 #include <aorta/nn/draw_graph.h>
 #include <aorta/nn/fractional_pooling.h>
+#include <aorta/nn/fuse.h>
 #include <aorta/nn/linear.h>
 #include <aorta/nn/margin_loss.h>
 #include <aorta/nn/normalization.h>
 #include <aorta/nn/parallel/data_parallel.h>
+#include <aorta/nn/parametrizations.h>
 #include <aorta/nn/pooling.h>
 #include <aorta/nn/sizes.h>
 #include <aorta/nn/step_plan.h>
@@ -139,6 +141,48 @@ void add_whole_modules(std::vector<Target>& targets) {
                 ParameterDict dict({{name, x}});
                 dict.insert(other, y);
                 return T(dict[name]);
+              }),
+          of(
+              "register_parametrization",
+              +[](const T& x, const std::string& name, bool known, bool twice, bool leave) {
+                Linear net(3, 2);
+                const Text member = known ? Text("weight") : Text(name);
+                register_parametrization(net, member, ReLU());
+                if (twice) register_parametrization(net, member, AnyModule(Flatten(0)));
+                if (!is_parametrized(net, name)) remove_parametrizations(net, member, leave);
+                return Tensors{net(x), parametrized(net, name)};
+              }),
+          of(
+              "weight_norm",
+              +[](const T& x, int64_t channels, bool whole, int64_t dim) {
+                const WeightNormOptions options{.dim = whole ? std::nullopt
+                                                             : std::optional<int64_t>(dim)};
+                return weight_norm(Conv2d(3, channels, 2), options)(x);
+              }),
+          of(
+              "spectral_norm",
+              +[](const T& x, int64_t features, int64_t iterations, double eps, int64_t dim) {
+                return spectral_norm(
+                    Linear(3, features),
+                    {.n_power_iterations = iterations % 5, .eps = eps, .dim = dim})(x);
+              }),
+          of(
+              "fuse_conv_bn_eval",
+              +[](const T& x, int64_t outputs, int64_t features, int64_t groups, bool training) {
+                Conv1d conv(4, outputs, 2, {.groups = groups});
+                BatchNorm1d bn(features);
+                conv.train(training);
+                bn.eval();
+                return fuse_conv_bn_eval(conv, bn)(x);
+              }),
+          of(
+              "fuse_linear_bn_eval",
+              +[](const T& x, int64_t outputs, int64_t features) {
+                Linear linear(3, outputs);
+                BatchNorm1d bn(features);
+                linear.eval();
+                bn.eval();
+                return fuse_linear_bn_eval(linear, bn)(x);
               }),
           of(
               "summarize",

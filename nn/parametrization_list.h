@@ -1,0 +1,56 @@
+#pragma once
+
+#include <aorta/nn/parametrize.h>
+
+#include <list>
+#include <mutex>
+
+namespace aorta::nn::detail {
+
+/// What computes one member of a module, and of what.
+class ParametrizationList : public Module {
+ public:
+  ParametrizationList(const std::string& member, bool is_parameter, std::vector<Tensor> originals);
+  void push_back(AnyModule step);
+  Tensor value() const;
+
+  std::string member;
+  bool is_parameter;
+  std::vector<Tensor> originals;
+  std::vector<AnyModule> steps;
+  Tensor* place = nullptr;  // the member, while the module runs
+
+ private:
+  void append_members(Members& members) const override;
+};
+
+/// The computed members of one module. A copy of the module computes its own.
+class Parametrizations {
+ public:
+  Parametrizations() = default;
+  Parametrizations(const Parametrizations& other) : lists(other.lists) {}
+  static const std::shared_ptr<Parametrizations>& of(const Module& module) {
+    return module.parametrizations_;
+  }
+  /// Makes the place for them where there is none.
+  static Parametrizations& in(Module& module);
+  /// What computes module.name, or null.
+  static ParametrizationList* find(const Module& module, const std::string& name);
+  /// The module's members as if nothing computed them; with undefined ones.
+  static Module::Members all_members(const Module& module);
+
+  /// The module runs: its members have their values from here on, and no other thread runs it.
+  void enter(const Module& module);
+  void leave();
+
+  std::list<ParametrizationList> lists;
+
+ private:
+  std::recursive_mutex mutex_;
+  int depth_ = 0;  // of calls inside each other
+};
+
+/// The value of module.name, whether it is computed or not.
+Tensor value_of(const char* op, const Module& module, const Text& name);
+
+}  // namespace aorta::nn::detail
