@@ -1,5 +1,6 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/view.h>
 #include <aorta/core/recording.h>
 
 #include <algorithm>
@@ -207,9 +208,7 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOption
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
   const CalledOp called("eye");
   const Tensor result = zeros({n, m}, {.dtype = options.dtype, .device = options.device});
-  const int64_t length = std::min(n, m);
-  const Tensor diagonal(result.storage(), result.dtype(), {length}, {length > 1 ? m + 1 : 1});
-  diagonal.fill_(1);
+  diagonal(result).fill_(1);
   return detail::with_requires_grad(result, options.requires_grad);
 }
 

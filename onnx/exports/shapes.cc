@@ -1,3 +1,4 @@
+#include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/tensor.h>
 #include <aorta/onnx/export_call.h>
@@ -58,25 +59,47 @@ Names select(const ExportCall& call) {
   return {call.node("Gather", {call[0], call.integer(i)}, {attribute("axis", dim)})};
 }
 
-// Both dimensions become one, of which places a row and a column apart are read.
+// Two dimensions as one, the last: its elements a row and a column apart are a diagonal.
+struct Flattened {
+  std::vector<int64_t> order;  // of the dimensions, the two last
+  Shape moved, flat;
+  std::vector<int64_t> places;  // of the diagonal in the one dimension
+};
+
+Flattened flattened(const Shape& shape, int a, int b, int64_t offset, int64_t count) {
+  Flattened result;
+  for (int d = 0; d < shape.size(); ++d)
+    if (d != a && d != b) result.order.push_back(d);
+  for (const int64_t d : result.order) result.flat.push_back(shape[static_cast<int>(d)]);
+  result.moved = result.flat;
+  for (const int d : {a, b}) {
+    result.order.push_back(d);
+    result.moved.push_back(shape[d]);
+  }
+  result.flat.push_back(shape[a] * shape[b]);
+  const int64_t start = offset < 0 ? -offset * shape[b] : offset;
+  for (int64_t i = 0; i < count; ++i) result.places.push_back(start + i * (shape[b] + 1));
+  return result;
+}
+
+std::string transposed(const ExportCall& call, const std::string& value,
+                       std::vector<int64_t> order) {
+  return call.node("Transpose", {value}, {attribute("perm", std::move(order))});
+}
+std::string transposed_back(const ExportCall& call, const std::string& value,
+                            const std::vector<int64_t>& order) {
+  std::vector<int64_t> back(order.size());
+  for (size_t d = 0; d < order.size(); ++d)
+    back[static_cast<size_t>(order[d])] = static_cast<int64_t>(d);
+  return transposed(call, value, std::move(back));
+}
+
 Names diagonal(const ExportCall& call) {
   const auto& [offset, a, b] = call.options<int64_t, int, int>();
-  const Shape& shape = call.input(0).shape();
-  std::vector<int64_t> order;
-  for (int d = 0; d < shape.size(); ++d)
-    if (d != a && d != b) order.push_back(d);
-  Shape flat;
-  for (const int64_t d : order) flat.push_back(shape[static_cast<int>(d)]);
-  flat.push_back(shape[a] * shape[b]);
-  order.push_back(a);
-  order.push_back(b);
-  const std::string moved =
-      call.node("Transpose", {call[0]}, {attribute("perm", std::move(order))});
-  std::vector<int64_t> places;
-  const int64_t start = offset < 0 ? -offset * shape[b] : offset;
-  for (int64_t i = 0; i < call.output().size(-1); ++i) places.push_back(start + i * (shape[b] + 1));
-  return {call.node("Gather", {call.reshaped(moved, flat), call.integers(places)},
-                    {attribute("axis", flat.size() - 1)})};
+  const Flattened line = flattened(call.input(0).shape(), a, b, offset, call.output().size(-1));
+  const std::string moved = transposed(call, call[0], line.order);
+  return {call.node("Gather", {call.reshaped(moved, line.flat), call.integers(line.places)},
+                    {attribute("axis", line.flat.size() - 1)})};
 }
 
 // ---- Copies.
@@ -96,6 +119,23 @@ Names fill(const ExportCall& call) {
   return {expanded(call, call.number(value, call.output().dtype()), {}, call.output().shape())};
 }
 
+// `base`, of that shape, with the elements of `part` at these places of a dimension.
+std::string with_places(const ExportCall& call, const std::string& base, const Shape& shape,
+                        int dim, const std::string& part, const std::vector<int64_t>& places) {
+  if (places.empty()) return base;
+  Shape line{shape[dim]};
+  for (int d = dim + 1; d < shape.size(); ++d) line.push_back(1);
+  const Tensor is_place = zeros(line, {.dtype = boolean});
+  std::vector<int64_t> from(static_cast<size_t>(shape[dim]), 0);
+  for (size_t i = 0; i < places.size(); ++i) {
+    is_place.select(0, places[i]).fill_(true);
+    from[static_cast<size_t>(places[i])] = static_cast<int64_t>(i);
+  }
+  const std::string spread =
+      call.node("Gather", {part, call.integers(from)}, {attribute("axis", dim)});
+  return call.node("Where", {call.constant(is_place), spread, base});
+}
+
 // `base` with `view` in place of a part of it.
 Names write_view(const ExportCall& call) {
   const auto& [op, options] = call.functor<WriteView>();
@@ -104,9 +144,15 @@ Names write_view(const ExportCall& call) {
   if (name == "view") return {call.reshaped(call[1], shape)};
   if (name == "permute") {
     const auto& [order] = std::any_cast<const std::tuple<Dims>&>(options);
-    std::vector<int64_t> back(static_cast<size_t>(order.size()));
-    for (int d = 0; d < order.size(); ++d) back[static_cast<size_t>(order[d])] = d;
-    return {call.node("Transpose", {call[1]}, {attribute("perm", std::move(back))})};
+    return {transposed_back(call, call[1], list_of(order))};
+  }
+  if (name == "diagonal") {
+    const auto& [offset, a, b] = std::any_cast<const std::tuple<int64_t, int, int>&>(options);
+    const Flattened line = flattened(shape, a, b, offset, call.input(1).size(-1));
+    const std::string base = call.reshaped(transposed(call, call[0], line.order), line.flat);
+    const std::string written =
+        with_places(call, base, line.flat, line.flat.size() - 1, call[1], line.places);
+    return {transposed_back(call, call.reshaped(written, line.moved), line.order)};
   }
   int64_t first = 0, count = 1, step = 1;
   int dim = 0;
@@ -118,9 +164,14 @@ Names write_view(const ExportCall& call) {
     std::tie(dim, first) = std::any_cast<const std::tuple<int, int64_t>&>(options);
     part = call.node("Unsqueeze", {part, call.integers({dim})});
   } else {
-    call.fail("a part must be written through slices, selected places and reshaped views", name);
+    call.fail("a part must be written through slices, selected places, diagonals and other shapes",
+              name);
   }
-  call.check(step == 1 || count <= 1, "a part that is written must be without steps", step);
+  if (step > 1 && count > 1) {
+    std::vector<int64_t> places;
+    for (int64_t i = 0; i < count; ++i) places.push_back(first + i * step);
+    return {with_places(call, call[0], shape, dim, part, places)};
+  }
   Names parts;
   if (first > 0) parts.push_back(slice(call, call[0], dim, 0, first));
   parts.push_back(part);

@@ -334,7 +334,10 @@ SavedNetwork in_place() {
     c.transpose(1, 2).select(1, 2).add_(10);
     const Tensor view = d.slice(2, 1, 3);
     d.mul_(3);
-    return Inputs{a, b, c, view, d, relu_(in[0] * 1)};
+    const Tensor e = in[0] * 3, f = in[0] * 1;
+    e.slice(2, 1, 6, 2).mul_(-2);
+    f.diagonal(1, 2, 1).copy_(in[0].select(2, 0).narrow(1, 0, 4));
+    return Inputs{a, b, c, view, d, relu_(in[0] * 1), e, f, diag_embed(in[0].select(2, 1), -1)};
   });
 }
 
@@ -510,6 +513,20 @@ SavedNetwork recurrent() {
   return network;
 }
 
+struct Parametrized : nn::ModuleOf<Parametrized> {
+  Inputs forward(Tensor x) const { return {normed(x), scaled(x)}; }  // (N, 3, 4)
+  nn::Conv1d normed{*this, "normed", 3, 2, 2};
+  nn::Linear scaled{*this, "scaled", 4, 5};
+};
+SavedNetwork parametrized() {
+  const auto net = make_net<Parametrized>();
+  nn::weight_norm(net->normed);
+  nn::spectral_norm(net->scaled);
+  SavedNetwork network = ops({3, 4}, 1, [net](const Inputs& x) { return (*net)(x[0]); });
+  network.net = net;
+  return network;
+}
+
 struct Attentions : nn::ModuleOf<Attentions> {
   Inputs forward(Tensor x) const {  // (N, 5, 8)
     const Tensor heads = x.view(x.size(0), 5, 2, 4).transpose(1, 2);
@@ -546,6 +563,7 @@ SavedNetwork products() {
                   baddbmm(x.matmul(y.transpose(1, 2)), x, y.transpose(1, 2), {.alpha = 3}),
                   linalg::det(x.matmul(y.transpose(1, 2))),
                   einsum("nij,nkj->nik", {x, y}),
+                  matmul(x, eye(4, 5)),
                   cosine_similarity(x, y, 2)};
   });
 }
@@ -568,6 +586,7 @@ const std::vector<NamedNetwork>& layer_networks() {
                                                   {"normalizations", normalizations},
                                                   {"losses", losses},
                                                   {"recurrent", recurrent},
+                                                  {"parametrized", parametrized},
                                                   {"attentions", attentions},
                                                   {"products", products}};
   return networks;
