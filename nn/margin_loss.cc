@@ -192,8 +192,10 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target,
   check_pair("poisson_nll_loss", x, y, options.reduction);
   Tensor losses = options.log_input ? exp(x) - y * x : x - y * log(x + options.eps);
   if (options.full) {
-    const Tensor stirling = y * log(y) - y + 0.5 * log(2 * std::numbers::pi * y);
-    losses = losses + where(gt(y, 1), stirling, 0);
+    // Elsewhere than at its 1s, so that no gradient is infinity times the 0 of what is left out.
+    const Tensor counts = gt(y, 1), n = where(counts, y, 1);
+    const Tensor stirling = n * log(n) - n + 0.5 * log(2 * std::numbers::pi * n);
+    losses = losses + where(counts, stirling, 0);
   }
   return reduced(losses, options.reduction);
 }

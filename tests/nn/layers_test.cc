@@ -478,14 +478,15 @@ TEST_P(Layers, GradientsAgreeWithFiniteDifferences) {
   // The padding's row gets no gradient by definition, so no index may name it.
   if (GetParam().name == "embedding_padding") data[0] = clamp_max(data[0], 4);
   Tensors inputs;
-  for (const Tensor& x : data) {
+  for (const Tensor& x : data)
     if (x.requires_grad()) inputs.push_back(x);
-  }
   for (const Tensor& parameter : module->parameters()) inputs.push_back(parameter);
   // A call in training changes the directions that the derivative takes as they are.
   if (GetParam().name.find("spectral_norm") == 0 || GetParam().name == "both_norms") module->eval();
-  // The parameters are moved where they are, so the arguments need not be passed on.
-  EXPECT_GRADIENTS([&](const Tensors&) { return GetParam().call(*module, data); }, inputs);
+  // Inputs and parameters are moved where they are.
+  const auto call = [&](const Tensors&) { return GetParam().call(*module, data); };
+  EXPECT_GRADIENTS(call, inputs);
+  EXPECT_SECOND_GRADIENTS(call, inputs, {.allow_vacuous = true});
 }
 
 TEST_P(Layers, CopiesHaveTheirOwnParameters) {
