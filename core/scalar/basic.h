@@ -63,11 +63,18 @@ AORTA_INLINE double rint(double x) { return ::rint(x); }
 AORTA_INLINE float fmod(float x, float y) { return ::fmodf(x, y); }
 AORTA_INLINE double fmod(double x, double y) { return ::fmod(x, y); }
 
-/// x - floor(x/y)*y with the sign of y, as Python's % and torch.remainder.
+/// Whether x/y is so small, and y finite, that short_fmod gives fmod(x, y).
 template <class T>
-AORTA_INLINE T remainder(T x, T y) {
-  const T r = fmod(x, y);
-  return r != T(0) && (r < T(0)) != (y < T(0)) ? r + y : r;
+AORTA_INLINE bool has_short_quotient(T x, T y) {
+  constexpr T most = sizeof(T) == 4 ? T(0x1p23) : T(0x1p52);
+  return int{abs(x) / abs(y) < most} & int{abs(y) < kInfinity<T>};
+}
+/// fmod(x, y) where has_short_quotient: the rounded quotient is at most 1 above the whole one, and
+/// what either leaves is a number of T, which a fused multiply-add doesn't round.
+template <class T>
+AORTA_INLINE T short_fmod(T x, T y) {
+  const T size = abs(y), rest = fma(-trunc(abs(x) / size), size, abs(x));
+  return copysign(rest < T(0) ? rest + size : rest, x);
 }
 
 }  // namespace aorta::scalar

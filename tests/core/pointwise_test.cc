@@ -6,7 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <limits>
+#include <random>
 
 // What PyTorch 2.15 gives where an op's rule isn't plain arithmetic; the catalogue has the rest.
 namespace {
@@ -65,6 +68,69 @@ TEST(Pointwise, DividingNoIntegersByZero) {
   }
   expect_error([&] { remainder(zeros_too, zeros_too); },
                "remainder: an integer can't be divided by zero, got a 0 among the divisors");
+}
+
+// The same bits as the C library's, NaN aside, for whole blocks of small quotients, for blocks with
+// a large one or with what is no number, and for operands that are one for all.
+template <class T, class Bits>
+void expect_c_remainders() {
+  std::mt19937_64 random(1);
+  const DType dtype = dtype_of<T>;
+  const auto any_bits = [&] { return std::bit_cast<T>(static_cast<Bits>(random())); };
+  const auto moderate = [&] {
+    const double size = std::ldexp(1 + static_cast<double>(random() >> 11) * 0x1p-53,
+                                   static_cast<int>(random() % 24) - 12);
+    return static_cast<T>(random() % 2 ? size : -size);
+  };
+  const T edges[] = {0,
+                     -T(0),
+                     1,
+                     3,
+                     std::numeric_limits<T>::denorm_min(),
+                     std::numeric_limits<T>::min(),
+                     std::numeric_limits<T>::max(),
+                     std::numeric_limits<T>::infinity(),
+                     std::numeric_limits<T>::quiet_NaN(),
+                     T(0x1p23),
+                     T(0x1p24) - 1,
+                     T(0x1p52)};
+  std::vector<T> a, b;
+  for (int i = 0; i < 100000; ++i) {
+    const bool is_wide = i / 64 % 4 == 0;
+    a.push_back(is_wide ? any_bits() : moderate());
+    b.push_back(is_wide ? any_bits() : moderate());
+    if (i % 1000 == 0) a.back() *= T(0x1p80);
+    if (i % 777 == 0) a.back() = b.back() * static_cast<T>(random() % 4096);  // nothing is left
+  }
+  for (const T x : edges)
+    for (const T y : edges)
+      for (const T sign : {T(1), T(-1)}) a.push_back(x * sign), b.push_back(y);
+  const auto expect_bits = [&](const Tensor& got, auto&& wanted) {
+    const std::vector<T> values = got.to_vector<T>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      const T w = wanted(i);
+      ASSERT_TRUE(std::bit_cast<Bits>(values[i]) == std::bit_cast<Bits>(w) ||
+                  (std::isnan(values[i]) && std::isnan(w)))
+          << values[i] << " for " << w << ", of " << a[i] << " and " << b[i];
+    }
+  };
+  const auto of_sign = [](T x, T y) {
+    const T r = std::fmod(x, y);
+    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+  };
+  const Tensor x = tensor(a, {.dtype = dtype}), y = tensor(b, {.dtype = dtype});
+  expect_bits(fmod(x, y), [&](size_t i) { return std::fmod(a[i], b[i]); });
+  expect_bits(remainder(x, y), [&](size_t i) { return of_sign(a[i], b[i]); });
+  expect_bits(fmod(x, 0.7), [&](size_t i) { return std::fmod(a[i], T(0.7)); });
+  expect_bits(remainder(5e5, y), [&](size_t i) { return of_sign(T(5e5), b[i]); });
+  const Tensor written = x.clone();
+  fmod_(written, y);
+  expect_bits(written, [&](size_t i) { return std::fmod(a[i], b[i]); });
+}
+
+TEST(Pointwise, RemaindersAreThoseOfTheCLibrary) {
+  expect_c_remainders<float, uint32_t>();
+  expect_c_remainders<double, uint64_t>();
 }
 
 TEST(Pointwise, HardtanhRefusesCrossedBounds) {

@@ -2,6 +2,9 @@
 
 #include <aorta/core/cpu/isa/row.h>
 
+#include <algorithm>
+#include <cstring>
+
 namespace aorta::cpu::AORTA_ISA {
 namespace {
 
@@ -12,6 +15,11 @@ struct BinaryRow {
     char* const out = data[0];
     const char* const a = data[1];
     const char* const b = data[2];
+    if constexpr (OfShortQuotients<F, T>) {
+      if (broadcast == 2) return run_quotients<0, 1>(f, n, out, a, b);
+      if (broadcast == 4) return run_quotients<1, 0>(f, n, out, a, b);
+      return run_quotients<1, 1>(f, n, out, a, b);
+    }
     // An operand that is one for all is read in the loop: GCC doesn't vectorise a loop in which a
     // condition on it, as those of pow, is known before.
     if (broadcast == 2) {
@@ -23,6 +31,21 @@ struct BinaryRow {
     } else {
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) store(out, i, f(load<T>(a, i), load<T>(b, i)));
+    }
+  }
+
+ private:
+  template <int step_a, int step_b>
+  static void run_quotients(const F& f, int64_t n, char* out, const char* a, const char* b) {
+    constexpr int kBlock = 64;
+    for (int64_t i = 0; i < n; i += kBlock) {
+      const int count = static_cast<int>(std::min<int64_t>(kBlock, n - i));
+      T result[kBlock];
+      compute_quotients(
+          f, count, [&](int j) { return load<T>(a, step_a * (i + j)); },
+          [&](int j) { return load<T>(b, step_b * (i + j)); }, result);
+      std::memcpy(out + i * static_cast<int64_t>(sizeof(T)), result,
+                  static_cast<size_t>(count) * sizeof(T));
     }
   }
 };

@@ -85,7 +85,12 @@ struct HalfRow {
       if constexpr (reads[1]) widen(x, reinterpret_cast<const H*>(data[1]) + i);
       if constexpr (reads[2]) widen(y, reinterpret_cast<const H*>(data[2]) + i);
       Result result[kHalfBlock];
-      for (int j = 0; j < kHalfBlock; ++j) result[j] = compute(f, x[j], y[j]);
+      if constexpr (OfShortQuotients<F, float>) {
+        compute_quotients(
+            f, kHalfBlock, [&](int j) { return x[j]; }, [&](int j) { return y[j]; }, result);
+      } else {
+        for (int j = 0; j < kHalfBlock; ++j) result[j] = compute(f, x[j], y[j]);
+      }
       narrow(out + i, result);
     }
     if (i == n) return;

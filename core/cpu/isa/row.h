@@ -27,6 +27,27 @@ AORTA_INLINE void store(char* data, int64_t i, T value) {
     reinterpret_cast<T*>(data)[i] = value;
 }
 
+/// Of F there is another way for operands of T that most of them go, has_short_quotient, and which
+/// is a loop of vectors where a fused multiply-add is one instruction.
+template <class F, class T>
+concept OfShortQuotients = AORTA_HAS_FMA != 0 &&
+                           std::is_floating_point_v<T>&& requires(const F& f, T x) {
+  f.of_short_quotient(x, x);
+};
+
+/// result[j] = f(x(j), y(j)) of a block, by the other way where all of its operands go it.
+template <class F, class T, class X, class Y>
+AORTA_INLINE void compute_quotients(const F& f, int count, const X& x, const Y& y, T* result) {
+  int are_short = 1;
+  for (int j = 0; j < count; ++j) {
+    result[j] = f.of_short_quotient(x(j), y(j));
+    are_short &= int{scalar::has_short_quotient(x(j), y(j))};
+  }
+  if (are_short) [[likely]]
+    return;
+  for (int j = 0; j < count; ++j) result[j] = f(x(j), y(j));
+}
+
 /// The types that functors compute in, in the order of DType; half types are converted around them.
 template <class F, template <class, class> class Row>
 constexpr void fill_rows(RowFunction* rows) {
