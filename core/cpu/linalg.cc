@@ -1,7 +1,7 @@
 #include <aorta/core/cpu/linalg.h>
+#include <aorta/core/cpu/lu.h>
 
 #include <Eigen/Cholesky>
-#include <Eigen/LU>
 #include <Eigen/QR>
 #include <cmath>
 #include <vector>
@@ -40,53 +40,17 @@ void qr(const TwoFactorsArgs& args) {
   });
 }
 
-// Row by row, for matrices that aren't square.
-template <class M>
-void eliminate(M& lu, int32_t* pivots) {
-  const int64_t k = std::min(lu.rows(), lu.cols());
-  for (int64_t j = 0; j < k; ++j) {
-    Eigen::Index place = 0;
-    const auto largest = lu.col(j).tail(lu.rows() - j).cwiseAbs().maxCoeff(&place);
-    place += j;
-    pivots[j] = static_cast<int32_t>(place) + 1;
-    if (largest == 0) continue;
-    if (place != j) lu.row(j).swap(lu.row(place));
-    const int64_t rest = lu.rows() - j - 1;
-    lu.col(j).tail(rest) /= lu(j, j);
-    lu.bottomRightCorner(rest, lu.cols() - j - 1).noalias() -=
-        lu.col(j).tail(rest) * lu.row(j).tail(lu.cols() - j - 1);
-  }
+template <class T>
+MatrixPart<T> part_of(void* data, int64_t i, int64_t rows, int64_t columns) {
+  return {static_cast<T*>(data) + i * rows * columns, rows, columns, columns};
 }
 
 void lu_factor(const TwoFactorsArgs& args) {
   in_dtype(args, [&]<class T>(T) {
     each<T>(args, [&](const In<T>& a, int64_t i) {
-      const int64_t k = std::min(args.m, args.n);
-      int32_t* const pivots = static_cast<int32_t*>(args.second) + i * k;
-      Out<T> out = matrix_of<T>(args.first, i, args.m, args.n);
-      if (args.m != args.n || args.n == 0) {
-        Columns<T> lu = a;
-        eliminate(lu, pivots);
-        out = lu;
-        return true;
-      }
-      const Eigen::PartialPivLU<Columns<T>> lu(a);
-      out = lu.matrixLU();
-      // Eigen gives the permutation; LAPACK's pivots are the swaps that make it.
-      const auto& order = lu.permutationP().indices();  // row i goes to order[i]
-      std::vector<int32_t> row_at(static_cast<size_t>(k)), place_of(static_cast<size_t>(k));
-      for (int64_t r = 0; r < k; ++r) row_at[static_cast<size_t>(r)] = static_cast<int32_t>(r);
-      place_of = row_at;
-      std::vector<int32_t> wanted(static_cast<size_t>(k));
-      for (int64_t r = 0; r < k; ++r)
-        wanted[static_cast<size_t>(order[r])] = static_cast<int32_t>(r);
-      for (int64_t j = 0; j < k; ++j) {
-        const auto at = static_cast<size_t>(j);
-        const int32_t row = wanted[at], place = place_of[static_cast<size_t>(row)];
-        pivots[j] = place + 1;
-        std::swap(place_of[static_cast<size_t>(row_at[at])], place_of[static_cast<size_t>(row)]);
-        std::swap(row_at[at], row_at[static_cast<size_t>(place)]);
-      }
+      matrix_of<T>(args.first, i, args.m, args.n) = a;
+      lu_factor(part_of<T>(args.first, i, args.m, args.n),
+                static_cast<int32_t*>(args.second) + i * std::min(args.m, args.n));
       return true;
     });
   });
@@ -95,9 +59,16 @@ void lu_factor(const TwoFactorsArgs& args) {
 void solve(const SolveArgs& args) {
   in_dtype(args, [&]<class T>(T) {
     each<T>(args, [&](const In<T>& a, int64_t i) {
-      const Eigen::PartialPivLU<Columns<T>> lu(a);
-      if ((lu.matrixLU().diagonal().array() == T(0)).any()) return false;
-      matrix_of<T>(args.x, i, args.n, args.c) = lu.solve(matrix_of<T>(args.b, i, args.n, args.c));
+      Rows<T> lu = a;
+      std::vector<int32_t> pivots(static_cast<size_t>(args.n));
+      const MatrixPart<T> factors = part_of<T>(lu.data(), 0, args.n, args.n);
+      lu_factor(factors, pivots.data());
+      if ((lu.diagonal().array() == T(0)).any()) return false;
+      matrix_of<T>(args.x, i, args.n, args.c) = matrix_of<T>(args.b, i, args.n, args.c);
+      const MatrixPart<T> x = part_of<T>(args.x, i, args.n, args.c);
+      exchange_rows(x, pivots.data(), args.n);
+      solve_lower(factors, x);
+      solve_upper(factors, x);
       return true;
     });
   });

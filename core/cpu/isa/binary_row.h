@@ -2,7 +2,6 @@
 
 #include <aorta/core/cpu/isa/row.h>
 
-#include <algorithm>
 #include <cstring>
 
 namespace aorta::cpu::AORTA_ISA {
@@ -39,7 +38,7 @@ struct BinaryRow {
   static void run_quotients(const F& f, int64_t n, char* out, const char* a, const char* b) {
     constexpr int kBlock = 64;
     for (int64_t i = 0; i < n; i += kBlock) {
-      const int count = static_cast<int>(std::min<int64_t>(kBlock, n - i));
+      const int count = static_cast<int>(least(kBlock, n - i));
       T result[kBlock];
       compute_quotients(
           f, count, [&](int j) { return load<T>(a, step_a * (i + j)); },
