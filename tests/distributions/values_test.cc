@@ -144,6 +144,25 @@ const std::map<std::string, Make>& makers() {
        [=](const Tensors& p) {
          return TransformedDistribution(normals(p[0], p[1]), {SoftplusTransform()}).clone();
        }},
+      {"unlogged",
+       [](const Tensors& p) {
+         return TransformedDistribution(LogNormal(p[0], p[1]), {ExpTransform().inverse(),
+                                                                AffineTransform(1, -2).inverse()})
+             .clone();
+       }},
+      {"unbroken",
+       [](const Tensors& p) {
+         return TransformedDistribution(Dirichlet(p[0]),
+                                        {StickBreakingTransform().inverse(), TanhTransform(),
+                                         TanhTransform().inverse()})
+             .clone();
+       }},
+      {"broken",
+       [=](const Tensors& p) {
+         return TransformedDistribution(normals(p[0], p[1]),
+                                        {AffineTransform(0.5, 2), StickBreakingTransform()})
+             .clone();
+       }},
   };
   return all;
 }

@@ -433,7 +433,7 @@ void add_constraints(std::vector<Target>& targets) {
                                             StickBreakingTransform()};
                 const AnyTransform& one = all[static_cast<uint64_t>(which) % std::size(all)];
                 const ComposeTransform both(Transforms{one, SigmoidTransform()});
-                return inverse ? both.inv(y) : both(x) + both.log_abs_det_jacobian(x, y);
+                return inverse ? both.inverse()(y) : both(x) + both.log_abs_det_jacobian(x, y);
               }),
           random_of(
               "LogitRelaxedBernoulli",

@@ -1,0 +1,144 @@
+// Transforms: their inverses, and what they do to volumes, which is the determinant of the Jacobian
+// that autograd finds.
+#include <aorta/core/ops/join.h>
+#include <aorta/core/ops/linalg.h>
+#include <aorta/core/ops/view.h>
+#include <aorta/tests/distributions/cases.h>
+#include <aorta/tests/error_text.h>
+
+#include <ostream>
+
+namespace aorta::distributions {
+namespace {
+
+/// A transform, an event that it takes, and which numbers of what it gives tell all the others.
+struct Case {
+  std::string name;
+  AnyTransform transform;
+  Tensor x;
+  std::function<Tensor(const Tensor& y)> free = [](const Tensor& y) { return y.flatten(); };
+};
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+
+Tensor numbers(const std::vector<double>& values) { return tensor(values, {.dtype = f64}); }
+
+std::vector<Case> cases() {
+  const Tensor x = numbers({0.3, -1.2, 0.8, 2.1}), positive = numbers({0.3, 1.2, 0.8, 2.1});
+  const auto all_but_last = [](const Tensor& y) { return y.narrow(-1, 0, y.size(-1) - 1); };
+  return {
+      {"affine", AffineTransform(numbers({1, 2, 3, 4}), numbers({-2, 0.5, 3, 1}), 1), x},
+      {"exp", ExpTransform(), x},
+      {"sigmoid", SigmoidTransform(), x},
+      {"tanh", TanhTransform(), x},
+      {"power", PowerTransform(numbers({-2, 0.5, 3, 1})), positive},
+      {"softplus", SoftplusTransform(), x},
+      {"stick_breaking", StickBreakingTransform(), x, all_but_last},
+      {"composed", ComposeTransform({AffineTransform(0.1, -0.5), StickBreakingTransform()}), x,
+       all_but_last},
+      {"composed_inverse",
+       ComposeTransform({ExpTransform(), AffineTransform(0.0, 2.0).inverse()}).inverse(), positive},
+  };
+}
+
+class EachTransform : public testing::TestWithParam<Case> {};
+
+TEST_P(EachTransform, IsUndoneByItsInverse) {
+  const auto& [name, f, x, free] = GetParam();
+  const AnyTransform back = f->inverse();
+  const Tensor y = f(x);
+  EXPECT_TRUE(near(f->inv(y), x, 1e-13));
+  EXPECT_TRUE(near(back(y), x, 1e-13));
+  EXPECT_TRUE(near(back->inv(x), y, 1e-13));
+  EXPECT_TRUE(near(back->log_abs_det_jacobian(y, x), -f->log_abs_det_jacobian(x, y), 1e-13));
+  EXPECT_EQ(back->domain().event_dim(), f->codomain().event_dim());
+  EXPECT_EQ(back->codomain().event_dim(), f->domain().event_dim());
+  EXPECT_TRUE(all(back->domain().check(y)).item<bool>());
+  EXPECT_TRUE(all(f->domain().check(x)).item<bool>());
+  EXPECT_TRUE(back->inverse()->equals(*f));
+  EXPECT_TRUE(back->equals(*f->inverse()));
+  EXPECT_FALSE(back->equals(*f));
+  EXPECT_EQ(f->forward_shape(x.shape()), y.shape());
+  EXPECT_EQ(f->inverse_shape(y.shape()), x.shape());
+  EXPECT_EQ(back->forward_shape(y.shape()), x.shape());
+  EXPECT_EQ(back->inverse_shape(x.shape()), y.shape());
+}
+
+TEST_P(EachTransform, ChangesVolumesByItsJacobian) {
+  const auto& [name, f, values, free] = GetParam();
+  const Tensor x = values.clone().requires_grad_();
+  const Tensor y = f(x), outputs = free(y);
+  Tensors rows;
+  const Tensors inputs{x};
+  for (int64_t i = 0; i < outputs.numel(); ++i) {
+    const Tensors one{outputs[i]};
+    rows.push_back(autograd::grad(one, inputs, {}, {.retain_graph = true})[0].flatten());
+  }
+  const Tensor wanted = linalg::slogdet(stack(rows, 0)).logabsdet;
+  EXPECT_TRUE(near(sum(f->log_abs_det_jacobian(x, y)), wanted, 1e-13));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EachTransform, testing::ValuesIn(cases()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(Inverses, MakeADistributionOfItsTransformed) {
+  const Tensor loc = numbers({0.5, -1}), scale = numbers({2, 0.3}), x = numbers({0.1, -0.4});
+  const Normal normal(loc, scale);
+  const TransformedDistribution back(LogNormal(loc, scale), {ExpTransform().inverse()});
+  EXPECT_TRUE(near(back.log_prob(x), normal.log_prob(x), 1e-13));
+  EXPECT_TRUE(near(back.cdf(x), normal.cdf(x), 1e-13));
+  const Tensor p = numbers({0.2, 0.7});
+  EXPECT_TRUE(near(back.icdf(p), normal.icdf(p), 1e-12));
+  EXPECT_EQ(back.support().rule(), "not be NaN");
+  // A falling one turns the cdf around.
+  const TransformedDistribution falling(normal, {AffineTransform(1, -2).inverse()});
+  EXPECT_TRUE(near(falling.cdf(x), 1 - normal.cdf(1 - 2 * x), 1e-13));
+}
+
+// The event has a number more than the base's, and one less again behind the inverse.
+TEST(Inverses, OfVectorsChangeTheEvent) {
+  const Normal normal(zeros({2, 3}, {.dtype = f64}), 1);
+  const TransformedDistribution broken(normal, {StickBreakingTransform()});
+  EXPECT_EQ(broken.batch_shape(), Shape{2});
+  EXPECT_EQ(broken.event_shape(), Shape{4});
+  const TransformedDistribution back(broken, {StickBreakingTransform().inverse()});
+  EXPECT_EQ(back.batch_shape(), Shape{2});
+  EXPECT_EQ(back.event_shape(), Shape{3});
+  const Tensor x = numbers({0.3, -1.2, 0.8});
+  EXPECT_TRUE(near(back.log_prob(x), Independent(normal, 1).log_prob(x), 1e-12));
+  EXPECT_TRUE(
+      near(broken.log_prob(StickBreakingTransform()(x)),
+           LogisticNormal(zeros({2, 3}, {.dtype = f64}), 1).log_prob(StickBreakingTransform()(x)),
+           1e-13));
+  EXPECT_EQ(error_of([] { TransformedDistribution(Normal(0, 1), {StickBreakingTransform()}); }),
+            "TransformedDistribution: the base must have the dimensions of the transforms' events, "
+            "got [] for 1");
+  EXPECT_EQ(error_of([] {
+              StickBreakingTransform().inverse_shape({2, 0});
+            }),
+            "StickBreakingTransform: y must be (*, K + 1), got [2,0]");
+  EXPECT_EQ(error_of([] {
+              TransformedDistribution(Dirichlet(ones({3})), {AffineTransform(zeros({2, 1}), 1),
+                                                             AffineTransform(zeros({4, 1, 1}), 1)});
+            }),
+            kNoError);
+  EXPECT_EQ(error_of([] {
+              TransformedDistribution(Dirichlet(ones({1})), {AffineTransform(zeros({3}), 1)});
+            }),
+            "TransformedDistribution: transforms must keep the shape of the base's event, got [3] "
+            "for [1]");
+}
+
+// What the inverse of tanh has no digits for is known where x is.
+TEST(Transforms, TellTheDensityOfTheirOwnValuesWithoutAnInverse) {
+  const Normal base(tensor({9.0, 12.0}), 1);
+  const Tensor x = tensor({9.5, 12.5});
+  const TanhTransform squash;
+  const Tensor y = squash(x);
+  const Tensor density = base.log_prob(x) - squash.log_abs_det_jacobian(x, y);
+  EXPECT_TRUE(near(density, tensor({16.5697671, 22.5697669}), 1e-6));
+  const TransformedDistribution d(base, {squash});
+  EXPECT_FALSE(isfinite(d.log_prob(y)).all().item<bool>());
+}
+
+}  // namespace
+}  // namespace aorta::distributions
