@@ -23,3 +23,4 @@
 #include <aorta/distributions/transformed_distribution.h>      // IWYU pragma: export
 #include <aorta/distributions/transforms.h>                    // IWYU pragma: export
 #include <aorta/distributions/unit_interval.h>                 // IWYU pragma: export
+#include <aorta/distributions/von_mises.h>                     // IWYU pragma: export

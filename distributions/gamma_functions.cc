@@ -4,6 +4,7 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/random.h>
 #include <aorta/core/scalar/gamma_function.h>
+#include <aorta/distributions/draws.h>
 #include <aorta/distributions/formulas.h>
 #include <aorta/distributions/gamma_functions.h>
 
@@ -42,22 +43,6 @@ struct NormalQuantile : autograd::Function<NormalQuantile> {
     const Tensor z = context.saved_tensors()[0];
     return {gradients[0] * exp(0.5 * square(z) + kHalfLogTwoPi)};
   }
-};
-
-// Numbers for one sampler after the other, of one generator.
-class Numbers {
- public:
-  explicit Numbers(Generator* generator)
-      : generator_(generator ? *generator : default_generator()) {}
-  /// In (0, 1).
-  double uniform() { return std::max(generator_.next_uniform(), 0x1p-54); }
-  double normal() {
-    const double radius = std::sqrt(-2 * std::log(uniform()));
-    return radius * std::cos(2 * std::numbers::pi * generator_.next_uniform());
-  }
-
- private:
-  Generator& generator_;
 };
 
 double draw_gamma(double a, Numbers& numbers) {
@@ -100,25 +85,6 @@ double draw_binomial(double n, double p, Numbers& numbers) {
     if (us >= 0.07 && v <= sure) return k;
     if (std::log(v * alpha / (a / (us * us) + b)) <= log_weight(k) - log_weight(mode)) return k;
   }
-}
-
-// The elements of a tensor as contiguous f64 numbers of the CPU.
-Tensor numbers_of(const Tensor& x) {
-  return x.detach().to(ToOptions{.dtype = DType::f64, .device = Device()}).contiguous();
-}
-
-// f of each element, or of each pair of two tensors of one shape, on the CPU in f64.
-template <class F>
-Tensor each(const Tensor& x, const F& f) {
-  const Tensor from = numbers_of(x), result = empty(x.shape(), {.dtype = DType::f64});
-  for (int64_t i = 0; i < x.numel(); ++i) result.data<double>()[i] = f(from.data<double>()[i]);
-  return result.to(ToOptions{.dtype = x.dtype(), .device = x.device()});
-}
-template <class F>
-Tensor each(const Tensor& x, const Tensor& y, const F& f) {
-  const Tensor others = numbers_of(y);
-  const double* other = others.data<double>();
-  return each(x, [&](double value) { return f(value, *other++); });
 }
 
 struct GammaSlopes : autograd::Function<GammaSlopes> {

@@ -12,6 +12,7 @@
 #include <aorta/tests/kolmogorov_smirnov.h>
 
 #include <algorithm>
+#include <numbers>
 #include <ostream>
 
 namespace aorta::distributions {
@@ -370,6 +371,38 @@ TEST(Samples, OfSmallConcentrationsInSinglePrecision) {
     const Beta beta(a, a);
     EXPECT_TRUE(all(isfinite(beta.log_prob(beta.sample({100000})))).item<bool>()) << a;
   }
+}
+
+// The cdf from the density's Fourier series, whose coefficients are Bessel functions.
+double von_mises_cdf(double angle, double concentration) {
+  double sum = 0;
+  for (int j = 1; j < 70; ++j) {
+    const double share = std::cyl_bessel_i(j, concentration) / std::cyl_bessel_i(0, concentration);
+    sum += share * std::sin(j * angle) / j;
+  }
+  return 0.5 + (0.5 * angle + sum) / std::numbers::pi;
+}
+
+TEST(Samples, OfVonMises) {
+  Generator generator(67);
+  const auto distances = [&](double concentration, double assumed) {
+    const VonMises d(tensor(0.0, {.dtype = f64}), concentration);
+    std::vector<double> at = d.sample({kSamples}, &generator).to_vector<double>();
+    for (double& angle : at) angle = von_mises_cdf(angle, assumed);
+    return kolmogorov_distance(at);
+  };
+  for (const double k : {1e-9, 0.3, 2.0, 30.0}) {
+    EXPECT_LT(distances(k, k), kFar) << k;
+    EXPECT_GT(distances(k, 1.15 * k + 0.15), kFar) << k;
+  }
+  // A narrow one is nearly normal, around its place.
+  const VonMises narrow(tensor(-0.5, {.dtype = f64}), 1e10);
+  const Tensor z = (narrow.sample({kSamples}, &generator) + 0.5) * 1e5;
+  EXPECT_LT(distance(Normal(tensor(0.0, {.dtype = f64}), 1).cdf(z)), kFar);
+  // Angles lie around 0, wherever loc is.
+  const Tensor far = VonMises(tensor(100.0, {.dtype = f64}), 2).sample({kSamples}, &generator);
+  EXPECT_LE(amax(abs(far)).item<double>(), std::numbers::pi);
+  EXPECT_NEAR(mean(cos(far - 100)).item<double>(), 0.697774657964008, 0.02);  // I1(2) / I0(2)
 }
 
 TEST(Samples, OfStudents) {

@@ -157,6 +157,7 @@ const std::map<std::string, Make>& makers() {
                                          TanhTransform().inverse()})
              .clone();
        }},
+      {"von_mises", [](const Tensors& p) { return VonMises(p[0], p[1]).clone(); }},
       {"broken",
        [=](const Tensors& p) {
          return TransformedDistribution(normals(p[0], p[1]),
@@ -209,7 +210,7 @@ TEST_P(Values, AgreeWithPyTorch) {
     if (!fixture.contains(what)) continue;
     SCOPED_TRACE(what);
     const Tensor got = ask(what, *d, fixture, fixture.at("value"), DType::f64);
-    EXPECT_TRUE(near(got, fixture.at(what), 1e-12));
+    EXPECT_TRUE(near(got, fixture.at(what), tolerance_of_values(GetParam())));
     EXPECT_EQ(got.dtype(), fixture.at(what).dtype());
   }
 }
@@ -391,11 +392,43 @@ TEST(Normals, QuantilesOfTails) {
 }
 
 TEST(GammaSamples, MoveWithTheConcentrationAsTheirQuantile) {
-  const Tensor rows = load("tests/fixtures/distributions/slopes.npz").at(0).second;
+  const Tensor rows = load("tests/fixtures/distributions/slopes.npz")["slopes"];
   for (int64_t i = 0; i < rows.size(0); ++i) {
     const std::vector<double> row = rows[i].to_vector<double>();
     EXPECT_NEAR(gamma_point(row[0], row[1]).slope / row[2], 1, 1e-9) << row[0] << " " << row[1];
   }
+}
+
+// At loc the density's logarithm is -log(2 pi) less log(I0(k)) - k, of which mpmath tells the
+// derivatives.
+TEST(VonMises, HasItsDigitsAndDerivativesAtAllConcentrations) {
+  const Tensor rows = load("tests/fixtures/distributions/slopes.npz")["bessel"];
+  const Tensor k = rows.select(1, 0).clone().requires_grad_(), loc = zeros({}, {.dtype = f64});
+  const Tensors inputs{k};
+  const auto derivative = [&](const Tensor& of) {
+    const Tensors outputs{sum(of)};
+    return autograd::grad(outputs, inputs, {}, {.create_graph = true})[0];
+  };
+  const auto relative = [](const Tensor& got, const Tensor& wanted) {
+    return near(got / wanted, ones_like(wanted), 1e-12);
+  };
+  const VonMises d(loc, k);
+  const Tensor value = -d.log_prob(loc) - std::log(2 * std::numbers::pi), first = derivative(value);
+  EXPECT_TRUE(near(value, rows.select(1, 1), 1e-14));
+  EXPECT_TRUE(relative(first, rows.select(1, 2)));
+  EXPECT_TRUE(relative(d.variance(), -rows.select(1, 2)));
+  EXPECT_TRUE(relative(derivative(first), rows.select(1, 3)));
+  EXPECT_TRUE(relative(derivative(d.variance()), -rows.select(1, 3)));
+}
+
+TEST(VonMises, OfOtherDtypes) {
+  const VonMises exact(tensor({0.5, -3.0}, {.dtype = f64}), tensor({7.0, 300.0}, {.dtype = f64}));
+  const Tensor at = tensor({0.75, 3.25}, {.dtype = f64});
+  const VonMises halves(tensor({0.5, -3.0}, {.dtype = f16}), tensor({7.0, 300.0}, {.dtype = f16}));
+  EXPECT_TRUE(near(halves.log_prob(at.to(f16)), exact.log_prob(at), 2e-3));
+  const VonMises single(tensor({0.5, -3.0}), tensor({7.0, 300.0}));
+  EXPECT_TRUE(near(single.log_prob(at.to(f32)), exact.log_prob(at), 1e-6));
+  EXPECT_TRUE(near(single.variance(), exact.variance(), 1e-7));
 }
 
 // Two ways of computing them meet where one takes over from the other.

@@ -102,6 +102,7 @@ void add_distributions(std::vector<Target>& targets) {
           random_of("FisherSnedecor", two<FisherSnedecor>),
           random_of("Kumaraswamy", two<Kumaraswamy>),
           random_of("LogisticNormal", two<LogisticNormal>),
+          random_of("VonMises", two<VonMises>),
           random_of("ContinuousBernoulli", logits<ContinuousBernoulli>),
           random_of("LowRankMultivariateNormal", three<LowRankMultivariateNormal>),
           random_of("Binomial", counted<Binomial>),
