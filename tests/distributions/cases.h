@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -28,6 +29,14 @@ using Make = std::function<std::shared_ptr<Distribution>(const Tensors& paramete
 
 /// What makes the distribution of a case from its parameters.
 const std::map<std::string, Make>& makers();
+
+/// What can be asked of a distribution, by the fixtures' names, and the answer at `value`, which
+/// stands in the fixture by the name that asked_at gives.
+const std::set<std::string>& questions();
+Tensor ask(const std::string& what, const Distribution& d, const Tensor& value);
+inline std::string asked_at(const std::string& what) {
+  return what == "icdf" ? "probability" : "value";
+}
 
 /// The tensors of each case of a file, which has all numbers in one array and a line a tensor: its
 /// name, dtype, how many sizes it has, and these.
@@ -90,6 +99,12 @@ inline double tolerance_of_gradients(const std::string& name) {
     if (name.find(with) != std::string::npos) return 1e-8;
   return 1e-10;
 }
+
+/// While it lives parameters and values aren't checked.
+struct WithoutChecks {
+  WithoutChecks() { Distribution::set_default_validate_args(false); }
+  ~WithoutChecks() { Distribution::set_default_validate_args(true); }
+};
 
 /// The weights of the fixtures' gradients: cos(1.7 i) + 0.2.
 inline Tensor weights_of(const Tensor& like) {

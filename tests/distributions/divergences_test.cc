@@ -1,4 +1,5 @@
 // kl_divergence of each pair as PyTorch's, with gradients, and against means over samples.
+#include <aorta/autograd/gradcheck_gtest.h>
 #include <aorta/tests/distributions/cases.h>
 #include <aorta/tests/error_text.h>
 
@@ -182,6 +183,24 @@ TEST_P(Divergences, AgreeWithPyTorch) {
           << wanted->first;
     }
   }
+}
+
+TEST_P(Divergences, HaveSecondDerivatives) {
+  const WithoutChecks guard;  // matrices are moved out of their triangle
+  const Fixture& fixture = fixtures().at(GetParam());
+  Tensors inputs = numbered(fixture, "p");
+  const auto count = static_cast<int64_t>(inputs.size());
+  for (const Tensor& q : numbered(fixture, "q")) inputs.push_back(q);
+  for (const Tensor& input : inputs) input.requires_grad_();
+  const auto divergence = [&](const Tensors& of) {
+    const Tensors p(of.begin(), of.begin() + count), q(of.begin() + count, of.end());
+    const Tensor all = pairs().at(GetParam())(p, q);
+    return where(isfinite(all), all, 0.0);
+  };
+  // At the ends of the probabilities nothing can be moved.
+  const bool at_end = GetParam() == "bernoulli_ends" || GetParam() == "categorical_zero";
+  if (at_end || !divergence(inputs).requires_grad()) return;
+  EXPECT_SECOND_GRADIENTS(divergence, inputs);
 }
 
 TEST_P(Divergences, AgreeWithPyTorchInSinglePrecision) {

@@ -461,15 +461,55 @@ TEST(Rsample, StraightThroughTakesTheGradientsOfTheProbabilities) {
   EXPECT_TRUE(near(gradients(sum(w * x), {logits})[0], wanted, 1e-12));
 }
 
-TEST(Rsample, OfGammasHasOneDerivative) {
+// A sample x solves cdf(x) = u; two of Newton's steps from there have its first two derivatives.
+TEST(Rsample, OfGammasHasSecondDerivativesOfTheQuantile) {
+  for (const std::string name : {"gamma", "chi2", "inverse_gamma"}) {
+    SCOPED_TRACE(name);
+    static const auto fixtures = read_cases("values");
+    const Tensors parameters = numbered(fixtures.at(name), "p");
+    for (const Tensor& p : parameters) p.requires_grad_();
+    Generator generator(11);
+    const Tensor x = makers().at(name)(parameters)->rsample({3}, &generator), fixed = x.detach();
+    const auto d = makers().at(name)(parameters);
+    const Tensor u = d->cdf(fixed).detach();
+    Tensor moved = fixed;
+    for (int step = 0; step < 2; ++step)
+      moved = moved - (d->cdf(moved) - u) / exp(d->log_prob(moved));
+    const auto second = [&](const Tensor& of) {
+      const Tensors outputs{sum(weights_of(of) * of)};
+      const Tensors first = autograd::grad(outputs, parameters, {}, {.create_graph = true});
+      Tensor all = sum(weights_of(first[0]) * first[0]);
+      for (size_t i = 1; i < first.size(); ++i) all = all + sum(first[i]);
+      return gradients(all, parameters);
+    };
+    const Tensors got = second(x), wanted = second(moved);
+    for (size_t i = 0; i < parameters.size(); ++i) EXPECT_TRUE(near(got[i], wanted[i], 1e-9)) << i;
+  }
+}
+
+// Of the means of log x, which are digamma(a) - digamma(a + 2).
+TEST(Rsample, SecondDerivativesOfMeansAreThoseOfTheMeans) {
+  Generator generator(71);
+  const Tensor a = tensor({1.5, 30.0}, {.dtype = f64, .requires_grad = true});
+  const auto second = [&](const Tensor& of) {
+    const Tensors outputs{sum(of)}, inputs{a};
+    return gradients(sum(autograd::grad(outputs, inputs, {}, {.create_graph = true})[0]), {a})[0];
+  };
+  const Tensor got = second(mean(log(Beta(a, 2).rsample({40000}, &generator)), {0}));
+  const Tensor wanted = second(digamma(a) - digamma(a + 2));
+  EXPECT_TRUE(near(got / wanted, ones_like(a), 0.03));
+}
+
+TEST(Rsample, OfGammasHasTwoDerivatives) {
   const Tensor a = tensor({0.4, 2.5}, {.dtype = f64, .requires_grad = true});
   Generator generator(41);
   const Tensor x = Gamma(a, 1).rsample({}, &generator);
   const Tensors outputs{sum(x)}, inputs{a};
-  const Tensor first = autograd::grad(outputs, inputs, {}, {.create_graph = true})[0];
+  const Tensors first{sum(autograd::grad(outputs, inputs, {}, {.create_graph = true})[0])};
+  const Tensor second = autograd::grad(first, inputs, {}, {.create_graph = true})[0];
   EXPECT_EQ(
-      error_of([&] { gradients(sum(first), {a}); }),
-      "gamma: samples and the cdf have one derivative by the concentration, got [2] asked for "
+      error_of([&] { gradients(sum(second), {a}); }),
+      "gamma: samples and the cdf have two derivatives by the concentration, got [2] asked for "
       "another");
 }
 
