@@ -1,3 +1,4 @@
+#include <aorta/core/ops/linalg.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/reduction.h>
@@ -83,6 +84,15 @@ Constraint symmetric() {
           [](const Tensor& x) {
             const Tensor other = x.transpose(-2, -1);
             return all(le(abs(x - other), 1e-6 + 1e-5 * abs(other)), {-2, -1});
+          },
+          2};
+}
+Constraint positive_definite() {
+  return {"be symmetric and positive definite",
+          [](const Tensor& x) {
+            const Tensor same = symmetric().check(x);
+            const Tensor safe = where(same.unsqueeze(-1).unsqueeze(-1), x, 1.0);
+            return logical_and(same, all(gt(linalg::eigvalsh(safe), 0), {-1}));
           },
           2};
 }

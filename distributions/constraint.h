@@ -59,6 +59,8 @@ Constraint one_hot();
 Constraint lower_cholesky();
 /// Symmetric matrices, to 1e-6; whether they are positive definite their decomposition tells.
 Constraint symmetric();
+/// Those of them whose eigenvalues are positive.
+Constraint positive_definite();
 /// `base`, whose last `ndims` batch dimensions belong to the event.
 Constraint independent(const Constraint& base, int ndims);
 

@@ -6,6 +6,7 @@
 #include <aorta/distributions/binomial.h>                      // IWYU pragma: export
 #include <aorta/distributions/categorical.h>                   // IWYU pragma: export
 #include <aorta/distributions/constraint.h>                    // IWYU pragma: export
+#include <aorta/distributions/covariance.h>                    // IWYU pragma: export
 #include <aorta/distributions/distribution.h>                  // IWYU pragma: export
 #include <aorta/distributions/gamma.h>                         // IWYU pragma: export
 #include <aorta/distributions/heavy_tailed.h>                  // IWYU pragma: export
@@ -24,3 +25,4 @@
 #include <aorta/distributions/transforms.h>                    // IWYU pragma: export
 #include <aorta/distributions/unit_interval.h>                 // IWYU pragma: export
 #include <aorta/distributions/von_mises.h>                     // IWYU pragma: export
+#include <aorta/distributions/wishart.h>                       // IWYU pragma: export

@@ -23,6 +23,7 @@
 #include <aorta/distributions/poisson.h>
 #include <aorta/distributions/transformed_distribution.h>
 #include <aorta/distributions/unit_interval.h>
+#include <aorta/distributions/wishart.h>
 
 #include <cmath>
 #include <mutex>
@@ -232,6 +233,11 @@ Tensor uniform_continuous_coin(const Uniform& p, const ContinuousBernoulli& q) {
   return infinite_where(outside, any_continuous_coin(inside(outside, p), q));
 }
 
+Tensor wishart_wishart(const Wishart& p, const Wishart& q) {
+  check_events(p, q);
+  return -p.entropy() - q.mean_log_prob(p);
+}
+
 Tensor pareto_pareto(const Pareto& p, const Pareto& q) {
   const Tensor ratio = p.scale() / q.scale(), powers = q.alpha() / p.alpha();
   return infinite_where(lt(p.scale(), q.scale()),
@@ -365,6 +371,7 @@ class Table {
     add<LowRankMultivariateNormal, MultivariateNormal>(low_rank_full);
     add<MultivariateNormal, LowRankMultivariateNormal>(full_low_rank);
     add<MultivariateNormal, MultivariateNormal>(multivariate_normals);
+    add<Wishart, Wishart>(wishart_wishart);
     add<Independent, Independent>(independents);
     add<TransformedDistribution, TransformedDistribution>(transformed);
     add<Gumbel, Gumbel>(gumbel_gumbel);

@@ -211,7 +211,7 @@ LEFT_OUT = {
         "no bijections": "AbsTransform SoftmaxTransform",
         "constraints are told, and not mapped from": "biject_to transform_to",
         "no example trains with it": "CatTransform CorrCholeskyTransform CumulativeDistributionTransform GeneralizedPareto LKJCholesky "
-            "LowerCholeskyTransform PositiveDefiniteTransform ReshapeTransform StackTransform Wishart",
+            "LowerCholeskyTransform PositiveDefiniteTransform ReshapeTransform StackTransform",
     },
     "torch.optim": {
     },

@@ -254,6 +254,31 @@ TEST(Divergences, OfContinuousCoinsAndAllOfTheUnitInterval) {
   EXPECT_NEAR(kl_divergence(coin, Uniform(0, 1)).item<double>(), 0.0764144528033587828, 1e-12);
 }
 
+// PyTorch's isn't the mean of log(p(x) / q(x)), which this one is.
+TEST(Divergences, OfWisharts) {
+  const Tensor df = tensor({3.5, 6.0}, {.dtype = f64}), other = tensor({4.5, 2.5}, {.dtype = f64});
+  const Tensor tril = tensor({{2.0, 0.0}, {0.5, 0.7}}, {.dtype = f64});
+  const Wishart p(df, {.scale_tril = tril}), q(other, {.covariance_matrix = eye(2)});
+  Generator generator(79);
+  const Tensor x = p.sample({20000}, &generator), ratio = p.log_prob(x) - q.log_prob(x);
+  const Tensor off = (kl_divergence(p, q) - mean(ratio, {0})) / stddev(ratio, {0});
+  EXPECT_LT(amax(abs(off)).item<double>(), 4 / std::sqrt(20000));
+  EXPECT_TRUE(near(kl_divergence(p, p), zeros({2}, {.dtype = f64}), 1e-13));
+  // Matrices of one number are gamma variables.
+  const Tensor v = tensor({{{3.0}}, {{0.4}}}, {.dtype = f64}), one = ones_like(v);
+  EXPECT_TRUE(near(kl_divergence(Wishart(df, {.covariance_matrix = v}),
+                                 Wishart(other, {.covariance_matrix = one})),
+                   kl_divergence(Gamma(0.5 * df, 0.5 / v.flatten()), Gamma(0.5 * other, 0.5)),
+                   1e-13));
+  EXPECT_SECOND_GRADIENTS(
+      [&](const Tensors& of) {
+        return kl_divergence(Wishart(of[0], {.scale_tril = tril * of[2]}),
+                             Wishart(of[1], {.scale_tril = tril / of[2] + eye(2)}));
+      },
+      Tensors{df.clone().requires_grad_(), other.clone().requires_grad_(),
+              tensor(1.3, {.dtype = f64, .requires_grad = true})});
+}
+
 // What PyTorch's gradients are NaN or 0 of: parameters of an infinite divergence, beside finite
 // ones.
 TEST(Divergences, InfiniteOnesLeaveGradientsFinite) {

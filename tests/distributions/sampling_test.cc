@@ -373,6 +373,23 @@ TEST(Samples, OfSmallConcentrationsInSinglePrecision) {
   }
 }
 
+// What a vector sees of the matrices is chi-square, and of their inverses.
+TEST(Samples, OfWisharts) {
+  Generator generator(73);
+  const Tensor tril = tensor({{2.0, 0.0, 0.0}, {0.5, 0.3, 0.0}, {-1.0, 0.2, 1.5}}, {.dtype = f64});
+  const Tensor c = tensor({{1.0}, {-0.5}, {2.0}}, {.dtype = f64});
+  const auto seen = [&](const Tensor& of) { return matmul(c.t(), matmul(of, c)).flatten(); };
+  for (const double df : {3.2, 7.0}) {
+    const Wishart d(tensor(df, {.dtype = f64}), {.scale_tril = tril});
+    const Tensor x = d.sample({kSamples}, &generator);
+    const Tensor share = seen(x) / seen(d.covariance_matrix());
+    EXPECT_LT(distance(Chi2(full({}, df, {.dtype = f64})).cdf(share)), kFar) << df;
+    EXPECT_GT(distance(Chi2(full({}, df + 0.3, {.dtype = f64})).cdf(share)), kFar) << df;
+    const Tensor rest = seen(d.precision_matrix()) / seen(linalg::inv(x));
+    EXPECT_LT(distance(Chi2(full({}, df - 2, {.dtype = f64})).cdf(rest)), kFar) << df;
+  }
+}
+
 // The cdf from the density's Fourier series, whose coefficients are Bessel functions.
 double von_mises_cdf(double angle, double concentration) {
   double sum = 0;

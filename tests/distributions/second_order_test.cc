@@ -15,9 +15,11 @@ bool can_be_moved(const std::string& name) {
   return true;
 }
 
+Tensor symmetric(const Tensor& x) { return 0.5 * (x + x.transpose(-2, -1)); }
+
 std::shared_ptr<Distribution> make(const std::string& name, Tensors parameters) {
-  if (name == "mvn_covariance" || name == "mvn_precision")
-    parameters[1] = 0.5 * (parameters[1] + parameters[1].transpose(-2, -1));
+  if (name.ends_with("_covariance") || name.ends_with("_precision"))
+    parameters[1] = symmetric(parameters[1]);
   return makers().at(name)(parameters);
 }
 
@@ -54,7 +56,8 @@ TEST_P(SecondOrder, OfWhatCanBeAsked) {
       // A binomial's entropy is a sum of as many terms.
       if (name.starts_with("binomial") && what == "entropy") parameters[0] = round(parameters[0]);
       const auto d = make(name, parameters);
-      const Tensor got = ask(what, *d, by_value ? of.back() : value);
+      const Tensor at = by_value ? of.back() : value;
+      const Tensor got = ask(what, *d, name.starts_with("wishart") ? symmetric(at) : at);
       return where(isfinite(got), got, 0.0);
     };
     if (!answer(inputs).requires_grad()) continue;
@@ -78,7 +81,8 @@ TEST(SecondOrderOfSamples, AreThoseOfTheirFunction) {
   const WithoutChecks guard;
   for (const std::string& name : names()) {
     bool of_gammas = false;
-    for (const char* with : {"gamma", "beta", "chi2", "dirichlet", "student", "fisher", "unbroken"})
+    for (const char* with :
+         {"gamma", "beta", "chi2", "dirichlet", "student", "fisher", "unbroken", "wishart"})
       of_gammas = of_gammas || name.find(with) != std::string::npos;
     if (of_gammas || !make(name, leaves_of(name))->has_rsample()) continue;
     SCOPED_TRACE(name);

@@ -1,5 +1,6 @@
 // What PyTorch says of each distribution: densities, moments, entropies, and their gradients.
 #include <aorta/autograd/gradcheck_gtest.h>
+#include <aorta/core/ops/rearrange.h>
 #include <aorta/distributions/gamma_functions.h>
 #include <aorta/tests/distributions/cases.h>
 #include <aorta/tests/error_text.h>
@@ -156,6 +157,12 @@ const std::map<std::string, Make>& makers() {
                                          TanhTransform().inverse()})
              .clone();
        }},
+      {"wishart_covariance",
+       [](const Tensors& p) { return Wishart(p[0], {.covariance_matrix = p[1]}).clone(); }},
+      {"wishart_precision",
+       [](const Tensors& p) { return Wishart(p[0], {.precision_matrix = p[1]}).clone(); }},
+      {"wishart_tril",
+       [](const Tensors& p) { return Wishart(p[0], {.scale_tril = p[1]}).clone(); }},
       {"von_mises", [](const Tensors& p) { return VonMises(p[0], p[1]).clone(); }},
       {"broken",
        [=](const Tensors& p) {
@@ -194,6 +201,14 @@ const std::map<std::string, Fixture>& fixtures() {
   return all;
 }
 
+// What gradients by Wishart's matrices say: those by the elements of a symmetric matrix only their
+// sums with the mirrored ones, and those of a triangular one nothing of the other triangle.
+Tensor told_by_wishart(const std::string& name, bool by_value, const Tensor& gradient) {
+  if (!name.starts_with("wishart")) return gradient;
+  const bool triangular = name == "wishart_tril" && !by_value;
+  return triangular ? tril(gradient) : gradient + gradient.transpose(-2, -1);
+}
+
 class Values : public testing::TestWithParam<std::string> {};
 
 TEST_P(Values, AgreeWithPyTorch) {
@@ -220,11 +235,11 @@ TEST_P(Values, NameTheParameterOrValueThatIsUndefined) {
   std::vector<std::optional<Missed>> missed =
       missed_by(parameters, [&](const Tensors& p) { make(p); });
   // One of three matrices must be given: all of them are named.
-  if (GetParam().starts_with("mvn")) {
-    EXPECT_EQ(
-        missed.back()->operand,
-        "MultivariateNormal: covariance_matrix, precision_matrix or scale_tril must be given, "
-        "one of the three, got 0");
+  if (GetParam().starts_with("mvn") || GetParam().starts_with("wishart")) {
+    EXPECT_EQ(missed.back()->operand,
+              missed.front()->function +
+                  ": covariance_matrix, precision_matrix or scale_tril must be given, "
+                  "one of the three, got 0");
     missed.pop_back();
   }
   // What a mixture is made of has been made by then.
@@ -281,8 +296,11 @@ TEST_P(Values, GradientsAgreeWithPyTorch) {
       const auto d = makers().at(GetParam())(inputs);
       const Tensor output = ask(what, *d, value);
       sum(weights_of(output) * output).backward();
-      EXPECT_TRUE(near(by_value ? value.grad() : inputs[i].grad(), wanted->second,
-                       tolerance_of_gradients(GetParam())));
+      const Tensor got = by_value ? value.grad() : inputs[i].grad();
+      const auto alike = [&](const Tensor& x) {
+        return wanted->first.ends_with("_d0") ? x : told_by_wishart(GetParam(), by_value, x);
+      };
+      EXPECT_TRUE(near(alike(got), alike(wanted->second), tolerance_of_gradients(GetParam())));
     }
   }
 }

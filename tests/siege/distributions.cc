@@ -103,6 +103,11 @@ void add_distributions(std::vector<Target>& targets) {
           random_of("Kumaraswamy", two<Kumaraswamy>),
           random_of("LogisticNormal", two<LogisticNormal>),
           random_of("VonMises", two<VonMises>),
+          random_of(
+              "Wishart",
+              +[](const T& df, const T& matrix, const T& value, const Dims& shape) {
+                return ask(Wishart(df, {.covariance_matrix = matrix}), value, shape);
+              }),
           random_of("ContinuousBernoulli", logits<ContinuousBernoulli>),
           random_of("LowRankMultivariateNormal", three<LowRankMultivariateNormal>),
           random_of("Binomial", counted<Binomial>),

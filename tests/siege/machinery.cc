@@ -418,7 +418,8 @@ void add_constraints(std::vector<Target>& targets) {
                                           constraints::simplex(),
                                           constraints::one_hot(),
                                           constraints::lower_cholesky(),
-                                          constraints::symmetric()};
+                                          constraints::symmetric(),
+                                          constraints::positive_definite()};
                 const Constraint& one = all[static_cast<uint64_t>(which) % std::size(all)];
 
                 require("constraints", "x", x, one);
@@ -444,7 +445,7 @@ void add_constraints(std::vector<Target>& targets) {
           random_of(
               "MultivariateNormal of several",
               +[](const T& loc, const T& a, const T& b, const T& value) {
-                const MultivariateNormalOptions options{.precision_matrix = a, .scale_tril = b};
+                const CovarianceOptions options{.precision_matrix = a, .scale_tril = b};
                 return MultivariateNormal(loc, options).log_prob(value);
               }),
       });
