@@ -79,6 +79,15 @@ Constraint lower_cholesky() {
       },
       2};
 }
+Constraint corr_cholesky() {
+  return {"be lower triangular with a positive diagonal and rows of length 1",
+          [](const Tensor& x) {
+            const double tolerance = 10 * static_cast<double>(x.size(-1)) * epsilon_of(x.dtype());
+            const Tensor off = abs(sqrt(sum(square(x), {-1})) - 1);
+            return logical_and(lower_cholesky().check(x), all(le(off, tolerance), {-1}));
+          },
+          2};
+}
 Constraint symmetric() {
   return {"be symmetric",
           [](const Tensor& x) {

@@ -5,6 +5,7 @@
 #include <aorta/distributions/bernoulli.h>                     // IWYU pragma: export
 #include <aorta/distributions/binomial.h>                      // IWYU pragma: export
 #include <aorta/distributions/categorical.h>                   // IWYU pragma: export
+#include <aorta/distributions/cholesky_transforms.h>           // IWYU pragma: export
 #include <aorta/distributions/constraint.h>                    // IWYU pragma: export
 #include <aorta/distributions/covariance.h>                    // IWYU pragma: export
 #include <aorta/distributions/distribution.h>                  // IWYU pragma: export
@@ -12,6 +13,7 @@
 #include <aorta/distributions/heavy_tailed.h>                  // IWYU pragma: export
 #include <aorta/distributions/independent.h>                   // IWYU pragma: export
 #include <aorta/distributions/kl.h>                            // IWYU pragma: export
+#include <aorta/distributions/lkj_cholesky.h>                  // IWYU pragma: export
 #include <aorta/distributions/location_scale.h>                // IWYU pragma: export
 #include <aorta/distributions/logistic_normal.h>               // IWYU pragma: export
 #include <aorta/distributions/low_rank_multivariate_normal.h>  // IWYU pragma: export

@@ -95,7 +95,7 @@ inline double tolerance_of_values(const std::string& name) {
 inline double tolerance_of_gradients(const std::string& name) {
   if (name == "von_mises") return 5e-7;
   for (const char* with : {"gamma", "beta", "chi2", "dirichlet", "student", "fisher", "weibull",
-                           "kumaraswamy", "negative", "unbroken", "wishart"})
+                           "kumaraswamy", "negative", "unbroken", "wishart", "lkj"})
     if (name.find(with) != std::string::npos) return 1e-8;
   return 1e-10;
 }

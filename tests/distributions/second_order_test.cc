@@ -43,7 +43,8 @@ TEST_P(SecondOrder, OfWhatCanBeAsked) {
   const Fixture& fixture = fixtures().at(name);
   Tensors inputs = leaves_of(name);
   const size_t count = inputs.size();
-  const bool continuous = make(name, inputs)->has_rsample() || name.starts_with("mixture");
+  const bool continuous =
+      make(name, inputs)->has_rsample() || name.starts_with("mixture") || name == "lkj";
   for (const std::string& what : questions()) {
     if (!fixture.contains(what) || what == "mode") continue;
     SCOPED_TRACE(what);

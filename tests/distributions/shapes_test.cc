@@ -245,6 +245,15 @@ TEST(Parameters, OfMultivariateNormals) {
             "MultivariateNormal: loc must be (*, n) and the matrix (*, n, n), got [2] and [3,3]");
 }
 
+TEST(Parameters, OfCorrelations) {
+  EXPECT_EQ(error_of([] { LKJCholesky(1); }), "LKJCholesky: dim must be at least 2, got 1");
+  EXPECT_EQ(error_of([] { LKJCholesky(2, 0); }),
+            "LKJCholesky: concentration must be positive, got 0");
+  EXPECT_EQ(error_of([] { LKJCholesky(2).log_prob(2 * eye(2)); }),
+            "LKJCholesky: value must be lower triangular with a positive diagonal and rows of "
+            "length 1, got [2,0,0,2]");
+}
+
 TEST(Parameters, OfWisharts) {
   const Tensor one = eye(2);
   EXPECT_EQ(error_of([&] { Wishart(1, {.scale_tril = one}); }),

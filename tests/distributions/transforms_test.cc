@@ -33,6 +33,13 @@ std::vector<Case> cases() {
       {"power", PowerTransform(numbers({-2, 0.5, 3, 1})), positive},
       {"softplus", SoftplusTransform(), x},
       {"stick_breaking", StickBreakingTransform(), x, all_but_last},
+      {"corr_cholesky", CorrCholeskyTransform(), numbers({0.3, -1.2, 0.8, 2.1, -0.4, 0.1}),
+       [](const Tensor& y) {
+         Tensors below;
+         for (int i = 1; i < 4; ++i)
+           for (int j = 0; j < i; ++j) below.push_back(y[i][j]);
+         return stack(below, 0);
+       }},
       {"composed", ComposeTransform({AffineTransform(0.1, -0.5), StickBreakingTransform()}), x,
        all_but_last},
       {"composed_inverse",
@@ -79,6 +86,72 @@ TEST_P(EachTransform, ChangesVolumesByItsJacobian) {
 
 INSTANTIATE_TEST_SUITE_P(All, EachTransform, testing::ValuesIn(cases()),
                          [](const auto& test) { return test.param.name; });
+
+TEST(CorrCholesky, KeepsItsDigitsFarOut) {
+  const Tensor x = numbers({30, -40, 25}), y = CorrCholeskyTransform()(x);
+  EXPECT_TRUE(near(CorrCholeskyTransform().inv(y), x, 1e-13));
+  EXPECT_EQ(error_of([] {
+              CorrCholeskyTransform()(ones({2, 4}));
+            }),
+            "CorrCholeskyTransform: x must be (*, n (n - 1) / 2), n > 1, got [2,4]");
+  EXPECT_EQ(error_of([] {
+              CorrCholeskyTransform().inv(ones({2, 4}));
+            }),
+            "CorrCholeskyTransform: y must be (*, n, n), got [2,4]");
+  EXPECT_EQ(error_of([] {
+              CorrCholeskyTransform().inverse_shape({1, 1});
+            }),
+            "CorrCholeskyTransform: y must be (*, n, n), n > 1, got [1,1]");
+}
+
+TEST(LowerCholesky, TakesTheExponentialOfTheDiagonal) {
+  const Tensor x = tensor({{0.5, 9.0}, {-2.0, -1.0}}, {.dtype = f64});
+  const Tensor y = LowerCholeskyTransform()(x);
+  const Tensor wanted = tensor({{std::exp(0.5), 0.0}, {-2.0, std::exp(-1.0)}}, {.dtype = f64});
+  EXPECT_TRUE(near(y, wanted, 1e-15));
+  const AnyTransform back = LowerCholeskyTransform().inverse();
+  EXPECT_TRUE(near(back(y), tensor({{0.5, 0.0}, {-2.0, -1.0}}, {.dtype = f64}), 1e-15));
+  EXPECT_TRUE(back->domain().check(y).item<bool>());
+  EXPECT_EQ(error_of([&] { back->log_abs_det_jacobian(y, x); }),
+            "log_abs_det_jacobian: the transform must have one, got LowerCholeskyTransform");
+  EXPECT_EQ(error_of([] {
+              LowerCholeskyTransform()(ones({2, 3}));
+            }),
+            "LowerCholeskyTransform: x must be (*, n, n), got [2,3]");
+  Generator generator(83);
+  const TransformedDistribution factors(Independent(Normal(x, 0.1), 2), {LowerCholeskyTransform()});
+  EXPECT_EQ(factors.event_shape(), (Shape{2, 2}));
+  EXPECT_TRUE(
+      all(constraints::lower_cholesky().check(factors.sample({5}, &generator))).item<bool>());
+}
+
+TEST(PositiveDefinite, IsUndoneByACholeskyDecomposition) {
+  const Tensor x = tensor({{0.5, 0.0}, {-2.0, -1.0}}, {.dtype = f64});
+  const AnyTransform f = PositiveDefiniteTransform();
+  const Tensor y = f(x), e = tensor(std::exp(0.5), {.dtype = f64});
+  EXPECT_TRUE(near(y[0][0], square(e), 1e-15));
+  EXPECT_TRUE(near(y[0][1], -2 * e, 1e-15));
+  EXPECT_TRUE(near(y[1][1], 4 + exp(tensor(-2.0, {.dtype = f64})), 1e-15));
+  EXPECT_TRUE(near(f->inverse()(y), x, 1e-14));
+  EXPECT_TRUE(f->codomain().check(y).item<bool>());
+  EXPECT_FALSE(f->codomain().check(-y).item<bool>());
+  EXPECT_EQ(error_of([&] { f->log_abs_det_jacobian(x, y); }),
+            "log_abs_det_jacobian: the transform must have one, got PositiveDefiniteTransform");
+  EXPECT_EQ(error_of([&] { f->inv(-y); }).substr(0, 26), "PositiveDefiniteTransform:");
+}
+
+// The mean of the density over a normal one's samples, less theirs, is the whole: 1.
+TEST(CorrCholesky, SpreadsLKJOverVectorsWhoseDensityIsWhole) {
+  Generator generator(89);
+  const Normal normal(zeros({3}, {.dtype = f64}), 1);
+  const Tensor x = normal.sample({40000}, &generator);
+  for (const double concentration : {1.0, 3.0}) {
+    const TransformedDistribution d(LKJCholesky(3, tensor(concentration, {.dtype = f64})),
+                                    {CorrCholeskyTransform().inverse()});
+    const Tensor share = exp(d.log_prob(x) - sum(normal.log_prob(x), {-1}));
+    EXPECT_NEAR(mean(share).item<double>(), 1, 0.02) << concentration;
+  }
+}
 
 TEST(Inverses, MakeADistributionOfItsTransformed) {
   const Tensor loc = numbers({0.5, -1}), scale = numbers({2, 0.3}), x = numbers({0.1, -0.4});

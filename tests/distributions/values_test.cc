@@ -1,6 +1,7 @@
 // What PyTorch says of each distribution: densities, moments, entropies, and their gradients.
 #include <aorta/autograd/gradcheck_gtest.h>
 #include <aorta/core/ops/rearrange.h>
+#include <aorta/core/ops/view.h>
 #include <aorta/distributions/gamma_functions.h>
 #include <aorta/tests/distributions/cases.h>
 #include <aorta/tests/error_text.h>
@@ -163,6 +164,11 @@ const std::map<std::string, Make>& makers() {
        [](const Tensors& p) { return Wishart(p[0], {.precision_matrix = p[1]}).clone(); }},
       {"wishart_tril",
        [](const Tensors& p) { return Wishart(p[0], {.scale_tril = p[1]}).clone(); }},
+      {"lkj", [](const Tensors& p) { return LKJCholesky(4, p[0]).clone(); }},
+      {"correlated",
+       [=](const Tensors& p) {
+         return TransformedDistribution(normals(p[0], p[1]), {CorrCholeskyTransform()}).clone();
+       }},
       {"von_mises", [](const Tensors& p) { return VonMises(p[0], p[1]).clone(); }},
       {"broken",
        [=](const Tensors& p) {
@@ -201,9 +207,14 @@ const std::map<std::string, Fixture>& fixtures() {
   return all;
 }
 
-// What gradients by Wishart's matrices say: those by the elements of a symmetric matrix only their
-// sums with the mirrored ones, and those of a triangular one nothing of the other triangle.
-Tensor told_by_wishart(const std::string& name, bool by_value, const Tensor& gradient) {
+// What gradients by matrices say: those by the elements of a symmetric matrix only their sums with
+// the mirrored ones, those of a triangular one nothing of the other triangle, and by rows of length
+// 1 the numbers before the diagonal move that one.
+Tensor told(const std::string& name, bool by_value, const Tensor& value, const Tensor& gradient) {
+  if (name == "correlated" && by_value) {
+    const Tensor of_diagonal = diagonal(gradient / value, 0, -2, -1).unsqueeze(-1);
+    return tril(gradient - value * of_diagonal, -1);
+  }
   if (!name.starts_with("wishart")) return gradient;
   const bool triangular = name == "wishart_tril" && !by_value;
   return triangular ? tril(gradient) : gradient + gradient.transpose(-2, -1);
@@ -298,7 +309,7 @@ TEST_P(Values, GradientsAgreeWithPyTorch) {
       sum(weights_of(output) * output).backward();
       const Tensor got = by_value ? value.grad() : inputs[i].grad();
       const auto alike = [&](const Tensor& x) {
-        return wanted->first.ends_with("_d0") ? x : told_by_wishart(GetParam(), by_value, x);
+        return wanted->first.ends_with("_d0") ? x : told(GetParam(), by_value, at, x);
       };
       EXPECT_TRUE(near(alike(got), alike(wanted->second), tolerance_of_gradients(GetParam())));
     }

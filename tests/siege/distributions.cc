@@ -104,6 +104,11 @@ void add_distributions(std::vector<Target>& targets) {
           random_of("LogisticNormal", two<LogisticNormal>),
           random_of("VonMises", two<VonMises>),
           random_of(
+              "LKJCholesky",
+              +[](int64_t dim, const T& concentration, const T& value, const Dims& shape) {
+                return ask(LKJCholesky(std::min<int64_t>(dim, 8), concentration), value, shape);
+              }),
+          random_of(
               "Wishart",
               +[](const T& df, const T& matrix, const T& value, const Dims& shape) {
                 return ask(Wishart(df, {.covariance_matrix = matrix}), value, shape);

@@ -418,6 +418,7 @@ void add_constraints(std::vector<Target>& targets) {
                                           constraints::simplex(),
                                           constraints::one_hot(),
                                           constraints::lower_cholesky(),
+                                          constraints::corr_cholesky(),
                                           constraints::symmetric(),
                                           constraints::positive_definite()};
                 const Constraint& one = all[static_cast<uint64_t>(which) % std::size(all)];
@@ -431,7 +432,8 @@ void add_constraints(std::vector<Target>& targets) {
                 const AnyTransform all[] = {AffineTransform(loc, scale), ExpTransform(),
                                             SigmoidTransform(),          TanhTransform(),
                                             SoftplusTransform(),         PowerTransform(scale),
-                                            StickBreakingTransform()};
+                                            StickBreakingTransform(),    LowerCholeskyTransform(),
+                                            PositiveDefiniteTransform(), CorrCholeskyTransform()};
                 const AnyTransform& one = all[static_cast<uint64_t>(which) % std::size(all)];
                 const ComposeTransform both(Transforms{one, SigmoidTransform()});
                 return inverse ? both.inverse()(y) : both(x) + both.log_abs_det_jacobian(x, y);
