@@ -33,7 +33,9 @@ Constraint real_matrix() { return constraints::independent(constraints::real(), 
 int64_t rows_of(const char* op, const Shape& shape) {
   const int64_t count = shape.size() > 0 ? shape[shape.size() - 1] : 0;
   const auto n = static_cast<int64_t>(std::lround(0.5 + std::sqrt(0.25 + 2.0 * double(count))));
-  check(count > 0 && n * (n - 1) / 2 == count, op, "x must be (*, n (n - 1) / 2), n > 1", shape);
+  constexpr int64_t most = int64_t{1} << 60;  // whose n can be squared
+  check(count > 0 && count < most && n * (n - 1) / 2 == count, op,
+        "x must be (*, n (n - 1) / 2), n > 1", shape);
   return n;
 }
 
@@ -136,6 +138,7 @@ Shape CorrCholeskyTransform::forward_shape(const Shape& shape) const {
 Shape CorrCholeskyTransform::inverse_shape(const Shape& shape) const {
   const int64_t n = shape.size() >= 2 ? shape[shape.size() - 1] : 0;
   check(n > 1 && shape[shape.size() - 2] == n, name(), "y must be (*, n, n), n > 1", shape);
+  checked_numel(name(), last(shape, 2));
   return joined(without_last(shape, 2), {n * (n - 1) / 2});
 }
 

@@ -23,6 +23,7 @@
 #include <aorta/distributions/parameters.h>                    // IWYU pragma: export
 #include <aorta/distributions/poisson.h>                       // IWYU pragma: export
 #include <aorta/distributions/relaxed.h>                       // IWYU pragma: export
+#include <aorta/distributions/shape_transforms.h>              // IWYU pragma: export
 #include <aorta/distributions/transformed_distribution.h>      // IWYU pragma: export
 #include <aorta/distributions/transforms.h>                    // IWYU pragma: export
 #include <aorta/distributions/unit_interval.h>                 // IWYU pragma: export

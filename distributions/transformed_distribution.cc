@@ -6,6 +6,26 @@
 #include <algorithm>
 
 namespace aorta::distributions {
+
+CumulativeDistributionTransform::CumulativeDistributionTransform(const Distribution& distribution)
+    : distribution_(distribution.clone()) {
+  check(distribution.event_shape().size() == 0, name(), "the distribution must be of numbers",
+        distribution.event_shape());
+}
+
+Tensor CumulativeDistributionTransform::log_abs_det_jacobian(const Tensor& x, const Tensor&) const {
+  return distribution_->log_prob(x);
+}
+
+Shape CumulativeDistributionTransform::forward_shape(const Shape& shape) const {
+  return broadcast_shapes(name(), shape, distribution_->batch_shape());
+}
+
+bool CumulativeDistributionTransform::equals(const Transform& other) const {
+  const auto* cdf = dynamic_cast<const CumulativeDistributionTransform*>(&other);
+  return cdf && distribution_ == cdf->distribution_;
+}
+
 TransformedDistribution::TransformedDistribution(const Distribution& base,
                                                  const Transforms& transforms)
     : DistributionOf("TransformedDistribution"), base_(base.clone()), transform_(transforms) {

@@ -40,6 +40,20 @@ std::vector<Case> cases() {
            for (int j = 0; j < i; ++j) below.push_back(y[i][j]);
          return stack(below, 0);
        }},
+      {"reshape", ReshapeTransform({2, 2}, {4}), x.reshape({2, 2})},
+      {"cat", CatTransform({TanhTransform(), AffineTransform(1, -2)}, -1, {3, 1}), x},
+      {"cat_of_ones",
+       CatTransform({TanhTransform(), ExpTransform(), ExpTransform(), SoftplusTransform()}, -1), x},
+      {"cat_of_batches",
+       CatTransform({AffineTransform(1, -2, 1), ReshapeTransform({2}, {2})}, -2, {1, 1}),
+       x.reshape({2, 2})},
+      {"cat_of_vectors", CatTransform({AffineTransform(1, -2, 1), SigmoidTransform()}, -1, {1, 3}),
+       x},
+      {"stack", StackTransform({TanhTransform(), ExpTransform()}, -2), x.reshape({2, 2})},
+      {"stack_of_vectors", StackTransform({AffineTransform(1, -2, 1), TanhTransform()}, -1),
+       x.reshape({2, 2})},
+      {"cumulative_distribution",
+       CumulativeDistributionTransform(Laplace(numbers({0.3, 1, 2, -1}), 2)), x},
       {"composed", ComposeTransform({AffineTransform(0.1, -0.5), StickBreakingTransform()}), x,
        all_but_last},
       {"composed_inverse",
@@ -86,6 +100,74 @@ TEST_P(EachTransform, ChangesVolumesByItsJacobian) {
 
 INSTANTIATE_TEST_SUITE_P(All, EachTransform, testing::ValuesIn(cases()),
                          [](const auto& test) { return test.param.name; });
+
+TEST(Parts, AreEventsTogetherWhereTheyAreDividedWithin) {
+  const Tensor x = zeros({5, 4, 2}, {.dtype = f64});
+  const auto shape_of = [&](const Transform& f) { return f.log_abs_det_jacobian(x, f(x)).shape(); };
+  const AffineTransform numbers_apart(1, 2), vectors(1, 2, 1), matrices(1, 2, 2);
+  EXPECT_EQ(shape_of(CatTransform({numbers_apart, numbers_apart}, -1)), (Shape{5, 4, 2}));
+  EXPECT_EQ(shape_of(CatTransform({numbers_apart, vectors}, -1)), (Shape{5, 4}));
+  EXPECT_EQ(shape_of(CatTransform({vectors, vectors}, -2, {1, 3})), (Shape{5, 4}));
+  EXPECT_EQ(shape_of(CatTransform({vectors, matrices}, -2, {1, 3})), Shape{5});
+  EXPECT_EQ(shape_of(StackTransform({numbers_apart, numbers_apart}, -1)), (Shape{5, 4, 2}));
+  EXPECT_EQ(shape_of(StackTransform({numbers_apart, vectors}, -1)), Shape{5});
+  EXPECT_EQ(StackTransform({numbers_apart, vectors}, -1).domain().event_dim(), 2);
+  EXPECT_EQ(StackTransform({vectors, vectors, vectors, vectors}, -2).domain().event_dim(), 1);
+}
+
+TEST(Parts, OfAStackAreTransformedEachByItself) {
+  const Tensor loc = tensor({{0.3, -1.0}, {0.7, 0.2}}, {.dtype = f64});
+  const TransformedDistribution d(Normal(loc, 1),
+                                  {StackTransform({ExpTransform(), SigmoidTransform()}, -1)});
+  EXPECT_EQ(d.batch_shape(), (Shape{2, 2}));
+  const Tensor y = tensor({{0.4, 0.9}, {2.0, 0.3}}, {.dtype = f64});
+  const auto one = [&](int i, const AnyTransform& f) {
+    return TransformedDistribution(Normal(loc.select(1, i), 1), {f}).log_prob(y.select(1, i));
+  };
+  const Tensor wanted = stack({one(0, ExpTransform()), one(1, SigmoidTransform())}, -1);
+  EXPECT_TRUE(near(d.log_prob(y), wanted, 1e-14));
+}
+
+TEST(Parts, KnowTheirSetsAndErrors) {
+  const StackTransform f({ExpTransform(), TanhTransform()}, -1);
+  EXPECT_EQ(error_of([&] {
+              require("f", "y", tensor({0.5, 2.0}), f.codomain());
+            }),
+            "f: y must in each part be positive, be in [-1, 1], got 2 at [1]");
+  EXPECT_EQ(error_of([&] { f(ones({3})); }),
+            "StackTransform: x must be as long along dim as its parts, got [3] for 2 along -1");
+  EXPECT_EQ(error_of([&] { f.inv(ones({})); }),
+            "StackTransform: y must be as long along dim as its parts, got [] for 2 along -1");
+  EXPECT_EQ(error_of([] { StackTransform({ExpTransform()}, 0); }),
+            "StackTransform: dim must be from -12 to -1, counted from the end, got 0");
+  EXPECT_EQ(error_of([] { StackTransform({}, -1); }),
+            "StackTransform: transforms must be given, got none");
+  EXPECT_EQ(error_of([] {
+              CatTransform({ExpTransform()}, -1, {1, 2});
+            }),
+            "CatTransform: each transform must have a length, got 2 for 1");
+  EXPECT_EQ(error_of([] { CatTransform({ExpTransform()}, -1, {-1}); }),
+            "CatTransform: lengths must be from 0 to 2^40, got -1");
+  EXPECT_EQ(error_of([] { CatTransform({CorrCholeskyTransform()}, -1); }),
+            "CatTransform: transforms must keep the dimensions of their events, got 1 and 2");
+  EXPECT_EQ(error_of([] {
+              const CatTransform falling({ExpTransform(), AffineTransform(0, -1)}, -1);
+              TransformedDistribution(Normal(zeros({2}), 1), {falling}).cdf(ones({2}));
+            }),
+            "sign: each part must always grow, got AffineTransform");
+  EXPECT_FALSE(f.equals(StackTransform({ExpTransform(), ExpTransform()}, -1)));
+  EXPECT_FALSE(f.equals(CatTransform({ExpTransform(), TanhTransform()}, -1)));
+  EXPECT_EQ(error_of([] {
+              ReshapeTransform({2, 3}, {5});
+            }),
+            "ReshapeTransform: both shapes must have as many numbers, got [2,3] and [5]");
+  EXPECT_EQ(error_of([] {
+              ReshapeTransform({2, 3}, {6})(ones({4, 3}));
+            }),
+            "ReshapeTransform: the last sizes of x must be the event's, got [4,3] for [2,3]");
+  EXPECT_EQ(error_of([] { CumulativeDistributionTransform(Dirichlet(ones({3}))); }),
+            "CumulativeDistributionTransform: the distribution must be of numbers, got [3]");
+}
 
 TEST(CorrCholesky, KeepsItsDigitsFarOut) {
   const Tensor x = numbers({30, -40, 25}), y = CorrCholeskyTransform()(x);

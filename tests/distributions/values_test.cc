@@ -169,6 +169,26 @@ const std::map<std::string, Make>& makers() {
        [=](const Tensors& p) {
          return TransformedDistribution(normals(p[0], p[1]), {CorrCholeskyTransform()}).clone();
        }},
+      {"divided",
+       [=](const Tensors& p) {
+         const CatTransform parts({ExpTransform(), AffineTransform(1, 2), TanhTransform()}, -1,
+                                  {2, 1, 2});
+         return TransformedDistribution(normals(p[0], p[1]), {parts}).clone();
+       }},
+      {"reshaped",
+       [=](const Tensors& p) {
+         return TransformedDistribution(normals(p[0], p[1]),
+                                        {ExpTransform(), ReshapeTransform({6}, {3, 2})})
+             .clone();
+       }},
+      {"copula",
+       [=](const Tensors& p) {
+         const CumulativeDistributionTransform uniform{Exponential(p[0])};
+         const CumulativeDistributionTransform normal{normals(p[1], full({}, 1.5, options_of(p)))};
+         return TransformedDistribution(HalfNormal(ones({3}, options_of(p))),
+                                        {uniform, normal.inverse()})
+             .clone();
+       }},
       {"von_mises", [](const Tensors& p) { return VonMises(p[0], p[1]).clone(); }},
       {"broken",
        [=](const Tensors& p) {
@@ -253,8 +273,8 @@ TEST_P(Values, NameTheParameterOrValueThatIsUndefined) {
                   "one of the three, got 0");
     missed.pop_back();
   }
-  // What a mixture is made of has been made by then.
-  if (GetParam().starts_with("mixture")) missed.resize(1);
+  // What these are made of has been made by then.
+  if (GetParam().starts_with("mixture") || GetParam() == "copula") missed.resize(1);
   const std::string type = missed.front()->function;
   const std::vector<OperandNames> makes = declared.method(type, type);
   EXPECT_TRUE(std::any_of(makes.begin(), makes.end(), [&](const OperandNames& names) {

@@ -438,6 +438,17 @@ void add_constraints(std::vector<Target>& targets) {
                 const ComposeTransform both(Transforms{one, SigmoidTransform()});
                 return inverse ? both.inverse()(y) : both(x) + both.log_abs_det_jacobian(x, y);
               }),
+          of(
+              "CatTransform",
+              +[](const T& x, const T& y, int64_t dim, const Dims& in, const Dims& out,
+                  int64_t length) {
+                const ReshapeTransform reshape(in, out);
+                const CatTransform cat({ExpTransform(), reshape}, dim, {length, 1});
+                const StackTransform stacked({cat, TanhTransform()}, dim);
+                const ComposeTransform all(
+                    {stacked, CumulativeDistributionTransform(Normal(y, 1))});
+                return all.inv(all(x)) + all.log_abs_det_jacobian(x, y);
+              }),
           random_of(
               "LogitRelaxedBernoulli",
               +[](double temperature, const T& p, const T& value) {

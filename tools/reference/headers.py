@@ -27,7 +27,7 @@ MORE = ["core/device.h", "core/dtype.h", "core/number.h", "core/random.h", "core
         "distributions/independent.h", "distributions/logistic_normal.h", "distributions/low_rank_multivariate_normal.h",
         "distributions/mixture.h", "distributions/unit_interval.h",
         "distributions/kl.h", "distributions/lkj_cholesky.h", "distributions/location_scale.h", "distributions/multivariate_normal.h",
-        "distributions/normal.h", "distributions/parameters.h", "distributions/poisson.h", "distributions/relaxed.h",
+        "distributions/normal.h", "distributions/parameters.h", "distributions/poisson.h", "distributions/relaxed.h", "distributions/shape_transforms.h",
         "distributions/transformed_distribution.h", "distributions/transforms.h", "distributions/von_mises.h", "distributions/wishart.h",
         "nn/adaptive_softmax.h", "nn/fractional_pooling.h", "nn/sizes.h", "nn/unpooling.h", "onnx/onnx.h",
         "optim/optimizer.h", "optim/options.h", "optim/scheduler.h",
