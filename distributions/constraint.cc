@@ -39,7 +39,12 @@ Constraint unit_interval() {
 Constraint interval(const Tensor& low, const Tensor& high) {
   check_defined("interval", {{"low", low}, {"high", high}});
   return {"be in [" + text_of(low, "low") + ", " + text_of(high, "high") + "]",
-          [low, high](const Tensor& x) { return logical_and(ge(x, low), le(x, high)); }};
+          [low, high](const Tensor& x) {
+            // A bound of no dimensions would become of the dtype of x.
+            const DType dtype = promote(x.dtype(), promote(low.dtype(), high.dtype()));
+            const Tensor at = x.to(dtype);
+            return logical_and(ge(at, low), le(at, high));
+          }};
 }
 Constraint boolean() {
   return {"be 0 or 1", [](const Tensor& x) { return logical_or(eq(x, 0), eq(x, 1)); }};

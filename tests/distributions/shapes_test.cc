@@ -245,6 +245,12 @@ TEST(Parameters, OfMultivariateNormals) {
             "MultivariateNormal: loc must be (*, n) and the matrix (*, n, n), got [2] and [3,3]");
 }
 
+TEST(Parameters, OfIntegersInAnIntervalOfOtherDtypes) {
+  const Constraint signed_bounds = constraints::interval(tensor(-4), tensor(1.25));
+  EXPECT_TRUE(signed_bounds.check(tensor({1}).to(u8)).item<bool>());
+  EXPECT_FALSE(signed_bounds.check(tensor({2}).to(u8)).item<bool>());
+}
+
 TEST(Parameters, OfCorrelations) {
   EXPECT_EQ(error_of([] { LKJCholesky(1); }), "LKJCholesky: dim must be at least 2, got 1");
   EXPECT_EQ(error_of([] { LKJCholesky(2, 0); }),
