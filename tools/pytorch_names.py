@@ -210,7 +210,6 @@ LEFT_OUT = {
     "torch.distributions": {
         "no bijections": "AbsTransform SoftmaxTransform",
         "constraints are told, and not mapped from": "biject_to transform_to",
-        "no example trains with it": "GeneralizedPareto",
     },
     "torch.optim": {
     },

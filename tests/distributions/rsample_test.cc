@@ -35,6 +35,7 @@ TEST(Rsample, GradientsAreThoseOfTheCdf) {
                                  "inverse_gamma",
                                  "kumaraswamy",
                                  "continuous_bernoulli_logits",
+                                 "generalized_pareto",
                                  "power",
                                  "soft"}) {
     SCOPED_TRACE(name);

@@ -70,6 +70,8 @@ std::vector<Continuous> continuous() {
       {"chi2", [](DType t) { return Chi2(two(1, 5, t)).clone(); }},
       {"half_cauchy", [](DType t) { return HalfCauchy(two(0.5, 3, t)).clone(); }},
       {"pareto", [](DType t) { return Pareto(two(0.5, 3, t), two(3, 5, t)).clone(); }},
+      {"generalized_pareto",
+       [](DType t) { return GeneralizedPareto(two(-1, 3, t), 2, two(-0.6, 0.4, t)).clone(); }},
       {"weibull", [](DType t) { return Weibull(two(0.5, 3, t), two(0.7, 2, t)).clone(); }},
       {"inverse_gamma", [](DType t) { return InverseGamma(two(3, 7, t), two(2, 0.5, t)).clone(); }},
       {"kumaraswamy", [](DType t) { return Kumaraswamy(two(0.6, 3, t), two(2, 0.8, t)).clone(); }},

@@ -189,6 +189,10 @@ const std::map<std::string, Make>& makers() {
                                         {uniform, normal.inverse()})
              .clone();
        }},
+      {"generalized_pareto",
+       [](const Tensors& p) { return GeneralizedPareto(p[0], p[1], p[2]).clone(); }},
+      {"generalized_pareto_zero",
+       [](const Tensors& p) { return GeneralizedPareto(p[0], p[1], p[2]).clone(); }},
       {"von_mises", [](const Tensors& p) { return VonMises(p[0], p[1]).clone(); }},
       {"broken",
        [=](const Tensors& p) {
@@ -356,6 +360,47 @@ TEST(Normals, TheTailOfTheCdfKeepsItsDigits) {
   const Normal exact(tensor({0.0}, {.dtype = f64}), 1);
   EXPECT_NEAR(exact.cdf(tensor({-9.0}, {.dtype = f64})).item<double>() / 1.1285884059538407e-19, 1,
               1e-12);
+}
+
+// Beside concentration 0, where 0 is divided by 0, of mpmath; and at the ends.
+TEST(GeneralizedParetos, OfSmallAndNegativeConcentrations) {
+  const Tensor k = tensor({-0.04, -1.0e-9, 1.0e-12, 0.01, 0.03}, {.dtype = f64}),
+               zero = zeros({}, {.dtype = f64});
+  const GeneralizedPareto d(zero, 1, k);
+  EXPECT_TRUE(near(d.log_prob(zero + 1.7),
+                   tensor({-1.69013914311710083, -1.699999999745, -1.700000000000255,
+                           -1.70256882370871283, -1.70781182172194986},
+                          {.dtype = f64}),
+                   1e-14));
+  EXPECT_TRUE(near(d.icdf(zero + 0.9),
+                   tensor({2.19972901610225645, 2.30258509034309663, 2.30258509299669663,
+                           2.3292992280754131, 2.38397684125354725},
+                          {.dtype = f64}),
+                   1e-14));
+  const Tensor one = zero + 1;
+  EXPECT_TRUE(near(GeneralizedPareto(zero, 1, tensor({-1.0, -2.0, -0.5}, {.dtype = f64}))
+                       .log_prob(tensor({1.0, 0.5, 2.0}, {.dtype = f64})),
+                   tensor({0.0, double(INFINITY), double(-INFINITY)}, {.dtype = f64}), 0));
+  const GeneralizedPareto ends(zero, 1, tensor({-2.0, 0.0, 2.0}, {.dtype = f64}));
+  EXPECT_TRUE(
+      near(ends.icdf(one), tensor({0.5, double(INFINITY), double(INFINITY)}, {.dtype = f64}), 0));
+  EXPECT_TRUE(near(ends.mode(), tensor({0.5, 0.0, 0.0}, {.dtype = f64}), 0));
+  EXPECT_TRUE(near(ends.mean(), tensor({1.0 / 3, 1.0, double(INFINITY)}, {.dtype = f64}), 1e-15));
+  EXPECT_EQ(error_of([&] { ends.log_prob(one); }),
+            "GeneralizedPareto: value must lie between loc and the end, got 1 at [0]");
+}
+
+// PyTorch's by the concentration are 0 there.
+TEST(GeneralizedParetos, HaveDerivativesAtConcentrationZero) {
+  const auto all_of = [](const Tensors& of) {
+    const GeneralizedPareto d(of[0], of[1], of[2]);
+    return Tensors{d.log_prob(of[3]), d.cdf(of[3]), d.icdf(of[4])};
+  };
+  Tensors at{tensor({0.1, -0.5}), tensor({1.5, 0.3}), zeros({2}), tensor({0.7, 2.5}),
+             tensor({0.2, 0.999})};
+  for (Tensor& one : at) one = one.to(f64).requires_grad_();
+  EXPECT_GRADIENTS(all_of, at);
+  EXPECT_SECOND_GRADIENTS(all_of, at);
 }
 
 // Beside p = 1/2, where differences of nearly equal numbers are divided. Values by mpmath.

@@ -99,6 +99,7 @@ void add_distributions(std::vector<Target>& targets) {
           random_of("Pareto", two<Pareto>),
           random_of("Weibull", two<Weibull>),
           random_of("InverseGamma", two<InverseGamma>),
+          random_of("GeneralizedPareto", three<GeneralizedPareto>),
           random_of("FisherSnedecor", two<FisherSnedecor>),
           random_of("Kumaraswamy", two<Kumaraswamy>),
           random_of("LogisticNormal", two<LogisticNormal>),
