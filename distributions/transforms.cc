@@ -297,4 +297,28 @@ bool ComposeTransform::equals(const Transform& other) const {
   return true;
 }
 
+IndependentTransform::IndependentTransform(const AnyTransform& base, int reinterpreted_batch_ndims)
+    : base_(base), ndims_(reinterpreted_batch_ndims) {
+  check(ndims_ >= 0 && ndims_ <= kMaxDims, name(), "reinterpreted_batch_ndims must be from 0 to 12",
+        ndims_);
+}
+
+Tensor IndependentTransform::log_abs_det_jacobian(const Tensor& x, const Tensor& y) const {
+  const Tensor apart = base_->log_abs_det_jacobian(x, y);
+  check(apart.dim() >= ndims_, name(), "x must have the dimensions of an event", x.shape());
+  return sum_rightmost(apart, ndims_);
+}
+
+Constraint IndependentTransform::domain() const {
+  return constraints::independent(base_->domain(), ndims_);
+}
+Constraint IndependentTransform::codomain() const {
+  return constraints::independent(base_->codomain(), ndims_);
+}
+
+bool IndependentTransform::equals(const Transform& other) const {
+  const auto* independent = dynamic_cast<const IndependentTransform*>(&other);
+  return independent && ndims_ == independent->ndims_ && base_->equals(*independent->base_);
+}
+
 }  // namespace aorta::distributions

@@ -196,4 +196,27 @@ class ComposeTransform : public TransformOf<ComposeTransform> {
   Transforms parts_;
 };
 
+/// `base`, of whose values the last `reinterpreted_batch_ndims` dimensions belong to one event:
+/// log_abs_det_jacobian is summed over them.
+class IndependentTransform : public TransformOf<IndependentTransform> {
+ public:
+  IndependentTransform(const AnyTransform& base, int reinterpreted_batch_ndims);
+  const char* name() const override { return "IndependentTransform"; }
+  const Transform& base_transform() const { return *base_; }
+  int reinterpreted_batch_ndims() const { return ndims_; }
+  Tensor operator()(const Tensor& x) const override { return base_(x); }
+  Tensor inv(const Tensor& y) const override { return base_->inv(y); }
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
+  Tensor sign() const override { return base_->sign(); }
+  Constraint domain() const override;
+  Constraint codomain() const override;
+  Shape forward_shape(const Shape& shape) const override { return base_->forward_shape(shape); }
+  Shape inverse_shape(const Shape& shape) const override { return base_->inverse_shape(shape); }
+  bool equals(const Transform& other) const override;
+
+ private:
+  AnyTransform base_;
+  int ndims_;
+};
+
 }  // namespace aorta::distributions

@@ -149,7 +149,6 @@ OTHERWISE = {
     },
     "torch.distributions": {
         "ExponentialFamily": "`Distribution`; the families of one class aren't told apart",
-        "IndependentTransform": "`Independent` of the distribution; `event_dim` of `AffineTransform`",
         "identity_transform": "`ComposeTransform({})`",
     },
     "torch.linalg": {

@@ -54,6 +54,7 @@ std::vector<Case> cases() {
        x.reshape({2, 2})},
       {"cumulative_distribution",
        CumulativeDistributionTransform(Laplace(numbers({0.3, 1, 2, -1}), 2)), x},
+      {"independent", IndependentTransform(TanhTransform(), 2), x.reshape({2, 2})},
       {"composed", ComposeTransform({AffineTransform(0.1, -0.5), StickBreakingTransform()}), x,
        all_but_last},
       {"composed_inverse",
@@ -126,6 +127,22 @@ TEST(Parts, OfAStackAreTransformedEachByItself) {
   };
   const Tensor wanted = stack({one(0, ExpTransform()), one(1, SigmoidTransform())}, -1);
   EXPECT_TRUE(near(d.log_prob(y), wanted, 1e-14));
+}
+
+TEST(IndependentTransforms, MakeDimensionsOfTheBatchAPartOfTheEvent) {
+  const Tensor x = tensor({{0.4, 0.9, -0.2}, {2.0, 0.3, 1.0}}, {.dtype = f64});
+  const IndependentTransform f(ExpTransform(), 1);
+  EXPECT_TRUE(near(f.log_abs_det_jacobian(x, f(x)), sum(x, {1}), 1e-15));
+  EXPECT_EQ(f.domain().event_dim(), 1);
+  const TransformedDistribution d(Normal(zeros_like(x), 1), {f});
+  EXPECT_EQ(d.batch_shape(), Shape{2});
+  EXPECT_EQ(d.event_shape(), Shape{3});
+  EXPECT_TRUE(near(d.log_prob(f(x)), sum(LogNormal(zeros_like(x), 1).log_prob(f(x)), {1}), 1e-13));
+  EXPECT_FALSE(f.equals(IndependentTransform(ExpTransform(), 2)));
+  EXPECT_EQ(error_of([&] { f.log_abs_det_jacobian(x[0][0], x[0][0]); }),
+            "IndependentTransform: x must have the dimensions of an event, got []");
+  EXPECT_EQ(error_of([] { IndependentTransform(ExpTransform(), -1); }),
+            "IndependentTransform: reinterpreted_batch_ndims must be from 0 to 12, got -1");
 }
 
 TEST(Parts, KnowTheirSetsAndErrors) {

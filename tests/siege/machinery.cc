@@ -435,7 +435,8 @@ void add_constraints(std::vector<Target>& targets) {
                                             StickBreakingTransform(),    LowerCholeskyTransform(),
                                             PositiveDefiniteTransform(), CorrCholeskyTransform()};
                 const AnyTransform& one = all[static_cast<uint64_t>(which) % std::size(all)];
-                const ComposeTransform both(Transforms{one, SigmoidTransform()});
+                const IndependentTransform joined(one, static_cast<int>(which % 3));
+                const ComposeTransform both(Transforms{joined, SigmoidTransform()});
                 return inverse ? both.inverse()(y) : both(x) + both.log_abs_det_jacobian(x, y);
               }),
           of(
