@@ -443,11 +443,13 @@ void add_constraints(std::vector<Target>& targets) {
               "CatTransform",
               +[](const T& x, const T& y, int64_t dim, const Dims& in, const Dims& out,
                   int64_t length) {
-                const ReshapeTransform reshape(in, out);
-                const CatTransform cat({ExpTransform(), reshape}, dim, {length, 1});
-                const StackTransform stacked({cat, TanhTransform()}, dim);
-                const ComposeTransform all(
-                    {stacked, CumulativeDistributionTransform(Normal(y, 1))});
+                const int64_t at = dim % 2 == 0 ? -1 : dim;
+                const int64_t first = length % 2 == 0 && x.dim() > 0 ? x.size(-1) - 1 : length;
+                const CatTransform parts({ExpTransform(), TanhTransform()}, at, {first, 1});
+                const StackTransform stacked({ReshapeTransform(in, out), TanhTransform()}, dim);
+                const CumulativeDistributionTransform cdf(Normal(y, 1));
+                const ComposeTransform all(dim % 4 == 1 ? Transforms{stacked, cdf}
+                                                        : Transforms{parts, cdf});
                 return all.inv(all(x)) + all.log_abs_det_jacobian(x, y);
               }),
           random_of(
