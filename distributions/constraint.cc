@@ -1,3 +1,4 @@
+#include <aorta/core/ops/linalg.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/reduction.h>
@@ -38,7 +39,12 @@ Constraint unit_interval() {
 Constraint interval(const Tensor& low, const Tensor& high) {
   check_defined("interval", {{"low", low}, {"high", high}});
   return {"be in [" + text_of(low, "low") + ", " + text_of(high, "high") + "]",
-          [low, high](const Tensor& x) { return logical_and(ge(x, low), le(x, high)); }};
+          [low, high](const Tensor& x) {
+            // A bound of no dimensions would become of the dtype of x.
+            const DType dtype = promote(x.dtype(), promote(low.dtype(), high.dtype()));
+            const Tensor at = x.to(dtype);
+            return logical_and(ge(at, low), le(at, high));
+          }};
 }
 Constraint boolean() {
   return {"be 0 or 1", [](const Tensor& x) { return logical_or(eq(x, 0), eq(x, 1)); }};
@@ -78,11 +84,29 @@ Constraint lower_cholesky() {
       },
       2};
 }
+Constraint corr_cholesky() {
+  return {"be lower triangular with a positive diagonal and rows of length 1",
+          [](const Tensor& x) {
+            const double tolerance = 10 * static_cast<double>(x.size(-1)) * epsilon_of(x.dtype());
+            const Tensor off = abs(sqrt(sum(square(x), {-1})) - 1);
+            return logical_and(lower_cholesky().check(x), all(le(off, tolerance), {-1}));
+          },
+          2};
+}
 Constraint symmetric() {
   return {"be symmetric",
           [](const Tensor& x) {
             const Tensor other = x.transpose(-2, -1);
             return all(le(abs(x - other), 1e-6 + 1e-5 * abs(other)), {-2, -1});
+          },
+          2};
+}
+Constraint positive_definite() {
+  return {"be symmetric and positive definite",
+          [](const Tensor& x) {
+            const Tensor same = symmetric().check(x);
+            const Tensor safe = where(same.unsqueeze(-1).unsqueeze(-1), x, 1.0);
+            return logical_and(same, all(gt(linalg::eigvalsh(safe), 0), {-1}));
           },
           2};
 }

@@ -7,7 +7,7 @@
 
 // Probability distributions, with torch.distributions' names, parameters, shapes and formulas. They
 // are composed of ops, so log_prob, entropy, rsample and kl_divergence have gradients by the
-// parameters, and log_prob by the value, to any order; samples and cdfs of gammas have one.
+// parameters, and log_prob by the value, to any order; samples and cdfs of gammas to the second.
 
 namespace aorta::distributions {
 

@@ -3,6 +3,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/random.h>
+#include <aorta/distributions/covariance.h>
 #include <aorta/distributions/parameters.h>
 
 #include <initializer_list>
@@ -26,6 +27,20 @@ struct NamedParameter {
 /// and tensors broadcast and are promoted.
 std::vector<Tensor> broadcast_parameters(const char* op,
                                          std::initializer_list<NamedParameter> parameters);
+
+/// A matrix and what it is called.
+struct NamedMatrix {
+  const char* name;
+  Tensor matrix;
+};
+/// The one that `op` was given. Errors: several are, or none.
+NamedMatrix given_of(const char* op, const CovarianceOptions& options);
+/// The scale_tril of the covariance that is given by a matrix of this name. Errors: the matrix is
+/// none of its kind.
+Tensor scale_tril_of(const char* op, const NamedMatrix& given);
+/// L L^T, and its inverse, of L = scale_tril (*, n, n).
+Tensor covariance_of(const Tensor& scale_tril);
+Tensor precision_of(const Tensor& scale_tril);
 
 /// The difference between 1 and the next number, and the smallest normal number, of a floating
 /// dtype.

@@ -3,7 +3,8 @@
 #include <aorta/distributions/distribution.h>
 
 // The gamma distribution and those that are made of its samples. These are drawn one after the
-// other on the CPU; their gradients are those of the quantile (Figurnov, Mohamed, Mnih 2018), once.
+// other on the CPU; their gradients, of first and second order, are those of the quantile
+// (Figurnov, Mohamed, Mnih 2018).
 
 namespace aorta::distributions {
 

@@ -4,6 +4,7 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/random.h>
 #include <aorta/core/scalar/gamma_function.h>
+#include <aorta/distributions/draws.h>
 #include <aorta/distributions/formulas.h>
 #include <aorta/distributions/gamma_functions.h>
 
@@ -42,22 +43,6 @@ struct NormalQuantile : autograd::Function<NormalQuantile> {
     const Tensor z = context.saved_tensors()[0];
     return {gradients[0] * exp(0.5 * square(z) + kHalfLogTwoPi)};
   }
-};
-
-// Numbers for one sampler after the other, of one generator.
-class Numbers {
- public:
-  explicit Numbers(Generator* generator)
-      : generator_(generator ? *generator : default_generator()) {}
-  /// In (0, 1).
-  double uniform() { return std::max(generator_.next_uniform(), 0x1p-54); }
-  double normal() {
-    const double radius = std::sqrt(-2 * std::log(uniform()));
-    return radius * std::cos(2 * std::numbers::pi * generator_.next_uniform());
-  }
-
- private:
-  Generator& generator_;
 };
 
 double draw_gamma(double a, Numbers& numbers) {
@@ -102,33 +87,35 @@ double draw_binomial(double n, double p, Numbers& numbers) {
   }
 }
 
-// The elements of a tensor as contiguous f64 numbers of the CPU.
-Tensor numbers_of(const Tensor& x) {
-  return x.detach().to(ToOptions{.dtype = DType::f64, .device = Device()}).contiguous();
-}
-
-// f of each element, or of each pair of two tensors of one shape, on the CPU in f64.
-template <class F>
-Tensor each(const Tensor& x, const F& f) {
-  const Tensor from = numbers_of(x), result = empty(x.shape(), {.dtype = DType::f64});
-  for (int64_t i = 0; i < x.numel(); ++i) result.data<double>()[i] = f(from.data<double>()[i]);
-  return result.to(ToOptions{.dtype = x.dtype(), .device = x.device()});
-}
-template <class F>
-Tensor each(const Tensor& x, const Tensor& y, const F& f) {
-  const Tensor others = numbers_of(y);
-  const double* other = others.data<double>();
-  return each(x, [&](double value) { return f(value, *other++); });
-}
+struct GammaBends : autograd::Function<GammaBends> {
+  static constexpr const char* name = "gamma_bend";
+  static std::vector<Tensor> forward(autograd::FunctionContext&, const Tensor& a, const Tensor& x) {
+    return {each(a, x, [](double one, double at) { return gamma_point(one, at).bend; })};
+  }
+  static std::vector<Tensor> backward(autograd::FunctionContext&, const std::vector<Tensor>& g) {
+    fail("gamma", "samples and the cdf have two derivatives by the concentration", g[0].shape(),
+         " asked for another");
+  }
+};
 
 struct GammaSlopes : autograd::Function<GammaSlopes> {
   static constexpr const char* name = "gamma_slope";
-  static std::vector<Tensor> forward(autograd::FunctionContext&, const Tensor& a, const Tensor& x) {
-    return {each(a, x, [](double one, double at) { return gamma_point(one, at).slope; })};
+  static std::vector<Tensor> forward(autograd::FunctionContext& context, const Tensor& a,
+                                     const Tensor& x) {
+    const Tensor slope =
+        each(a, x, [](double one, double at) { return gamma_point(one, at).slope; });
+    context.save_for_backward({a, x, slope});
+    return {slope};
   }
-  static std::vector<Tensor> backward(autograd::FunctionContext&, const std::vector<Tensor>& g) {
-    fail("gamma", "samples and the cdf have one derivative by the concentration", g[0].shape(),
-         " asked for another");
+  // By x the slope times the density has the density's derivative by a, but for its sign.
+  static std::vector<Tensor> backward(autograd::FunctionContext& context,
+                                      const std::vector<Tensor>& gradients) {
+    const std::vector<Tensor> saved = context.saved_tensors();
+    const Tensor &a = saved[0], &slope = saved[2], &g = gradients[0];
+    const Tensor none = le(saved[1], 0), x = where(none, 1.0, saved[1]);
+    const Tensor by_x = digamma(a) - log(x) - slope * ((a - 1) / x - 1);
+    return {context.needs_input_gradient(0) ? g * GammaBends::apply(a, saved[1])[0] : Tensor(),
+            where(none, 0.0, g * by_x)};
   }
 };
 
@@ -217,32 +204,38 @@ double gamma_density(double a, double x) {
 
 // Each of the two sums has terms of one sign on its side of x = a.
 GammaPoint gamma_point(double a, double x) {
-  if (!(x > 0) || !std::isfinite(a) || !std::isfinite(x)) return {x > 0 ? 1.0 : 0.0, 0};
+  if (!(x > 0) || !std::isfinite(a) || !std::isfinite(x)) return {x > 0 ? 1.0 : 0.0, 0, 0};
   if (a > 1e8) {
     // Cornish's and Fisher's expansion: the next terms are below 1e-12.
     const double root = std::sqrt(a), y = (x - a) / root, square = y * y;
     const double z =
         y - (square - 1) / (3 * root) + y * (4 * square - 7) / (9 * a) - y * (square - 3) / (4 * a);
-    return {0.5 * std::erfc(-z / std::numbers::sqrt2), 1 + z / (2 * root)};
+    const double slope = 1 + z / (2 * root);
+    const double bend = -z / (4 * a * root) - slope * (1 - 2 * y / (3 * root)) / (2 * a);
+    return {0.5 * std::erfc(-z / std::numbers::sqrt2), slope, bend};
   }
-  const double psi_a = scalar::digamma(a);
+  const double psi_a = scalar::digamma(a), log_x = std::log(x);
   const double density = gamma_density(a, x);
-  double ratio = 0, slope = 0;
+  double ratio = 0, slope = 0, bend = 0;
   if (x <= a) {
     // P / p = sum of x^(n + 1) / (a (a + 1) ... (a + n)), and the derivative of the logarithm of
-    // its terms times p is log x - psi(a + n + 1).
-    double term = x / a, next = psi_a + 1 / a;
+    // its terms times p is log x - psi(a + n + 1), whose derivative is -psi1(a + n + 1).
+    double term = x / a, psi = scalar::digamma(a + 1), psi1 = scalar::polygamma(1, a + 1);
     for (double n = 1; n < 1e7; ++n) {
       ratio += term;
-      slope += term * (next - std::log(x));
+      slope += term * (psi - log_x);
+      bend += term * (psi1 - (psi - log_x) * (psi - psi_a));
       term *= x / (a + n);
-      next += 1 / (a + n);
-      if (term * (next - std::log(x)) < 1e-17 * slope) break;
+      psi += 1 / (a + n);
+      psi1 -= 1 / ((a + n) * (a + n));
+      if (term * (psi - log_x) < 1e-17 * slope) break;
     }
-    return {density * ratio, slope};
+    return {density * ratio, slope, bend};
   }
   // (1 - P) / p = integral of (1 + s / x)^(a - 1) exp(-s) over s > 0, whose derivative by a times p
-  // has log(x + s) - psi(a) in it; by the trapezoid rule on s = scale exp(pi/2 sinh t).
+  // has log(x + s) - psi(a) in it, and the next one -psi1(a); by the trapezoid rule on s = scale
+  // exp(pi/2 sinh t).
+  const double psi1_a = scalar::polygamma(1, a);
   const double fall = 1 - (a - 1) / x;
   const double scale = a > 1 ? 1 / (fall + std::sqrt(0.5 * (a - 1)) / x) : 1;
   constexpr double kStep = 1.0 / 16;
@@ -253,9 +246,11 @@ GammaPoint gamma_point(double a, double x) {
     if (!(power > -45)) break;  // the rest is below 1e-19
     const double part = std::exp(power) * s * 0.5 * std::numbers::pi * std::cosh(t) * kStep;
     ratio += part;
-    slope += part * (std::log(x + s) - psi_a);
+    const double rise = std::log(x + s) - psi_a;
+    slope += part * rise;
+    bend += part * (rise * std::log1p(s / x) - psi1_a);
   }
-  return {1 - density * ratio, slope};
+  return {1 - density * ratio, slope, bend};
 }
 
 }  // namespace aorta::distributions

@@ -108,6 +108,115 @@ void Pareto::expand_to(const Shape& batch_shape) {
   alpha_ = alpha_.expand(batch_shape);
 }
 
+namespace {
+
+// Below it the series stand, of which twelve terms are all digits: the formulas divide 0 by 0, and
+// their derivatives cancel.
+constexpr double kSmall = 0.05;
+
+// The sum of terms(k) x^k, k = 0, ..., 11, where x is small, and elsewhere f of another x than 0.
+template <class Term, class F>
+Tensor small_or(const Tensor& x, const Term& term, const F& f) {
+  const Tensor small = lt(abs(x), kSmall), near = where(small, x, 0.0);
+  Tensor sum = term(11) * near;
+  for (int k = 10; k > 0; --k) sum = (sum + term(k)) * near;
+  return where(small, sum + term(0), f(where(small, 1.0, x)));
+}
+
+// log(1 + x) / x, and (e^x - 1) / x.
+Tensor log1p_share(const Tensor& x) {
+  return small_or(
+      x, [](int k) { return (k % 2 == 0 ? 1.0 : -1.0) / (k + 1); },
+      [](const Tensor& y) { return log1p(y) / y; });
+}
+Tensor expm1_share(const Tensor& x) {
+  return small_or(
+      x, [](int k) { return 1 / std::tgamma(k + 2.0); },
+      [](const Tensor& y) { return expm1(y) / y; });
+}
+
+}  // namespace
+
+GeneralizedPareto::GeneralizedPareto(const Parameter& loc, const Parameter& scale,
+                                     const Parameter& concentration)
+    : DistributionOf("GeneralizedPareto") {
+  const std::vector<Tensor> all = broadcast_parameters(
+      name(), {{"loc", loc}, {"scale", scale}, {"concentration", concentration}});
+  loc_ = all[0];
+  scale_ = all[1];
+  concentration_ = all[2];
+  set_shapes(loc_.shape());
+  require(name(), "loc", loc_, constraints::real());
+  require(name(), "scale", scale_, constraints::positive());
+  require(name(), "concentration", concentration_, constraints::real());
+}
+
+Tensor GeneralizedPareto::end() const {
+  const Tensor ends = lt(concentration_, 0);
+  return where(ends, loc_ - scale_ / where(ends, concentration_, -1.0), INFINITY);
+}
+
+Constraint GeneralizedPareto::support() const {
+  return {"lie between loc and the end", [loc = loc_, end = end()](const Tensor& x) {
+            return logical_and(ge(x, loc), le(x, end));
+          }};
+}
+
+Tensor GeneralizedPareto::mean() const {
+  return loc_ + scale_ * moment_above(-concentration_, -1, INFINITY,
+                                      [](const Tensor& k) { return reciprocal(1 + k); });
+}
+
+Tensor GeneralizedPareto::mode() const { return where(lt(concentration_, -1), end(), loc_); }
+
+Tensor GeneralizedPareto::variance() const {
+  return square(scale_) * moment_above(-concentration_, -0.5, INFINITY, [](const Tensor& k) {
+           return reciprocal(square(1 + k) * (1 + 2 * k));
+         });
+}
+
+Tensor GeneralizedPareto::hazard(const Tensor& value) const {
+  const Tensor z = (value - loc_) / scale_;
+  // Rounding may leave values at the end beyond it.
+  return z * log1p_share(clamp_min(concentration_ * z, -1));
+}
+
+Tensor GeneralizedPareto::log_prob(const Tensor& value) const {
+  check_value(value);
+  // Of concentration -1 all values up to the end, where the hazard is infinite, are equally likely.
+  const Tensor even = logical_and(eq(concentration_, -1), eq(value, end()));
+  const Tensor at = where(even, loc_, value);
+  return -log(scale_) - (1 + concentration_) * hazard(at);
+}
+
+Tensor GeneralizedPareto::cdf(const Tensor& value) const {
+  check_value(value);
+  return -expm1(-hazard(value));
+}
+
+Tensor GeneralizedPareto::value_of(const Tensor& hazard) const {
+  const Tensor endless = isinf(hazard), finite = where(endless, 1.0, hazard);
+  const Tensor value = loc_ + scale_ * finite * expm1_share(concentration_ * finite);
+  return where(endless, end(), minimum(value, end()));
+}
+
+Tensor GeneralizedPareto::icdf(const Tensor& value) const {
+  check_probability(value);
+  return value_of(-log1p(-value));
+}
+
+Tensor GeneralizedPareto::entropy() const { return log(scale_) + concentration_ + 1; }
+
+Tensor GeneralizedPareto::draw(const Shape& sample_shape, Generator* generator) const {
+  return value_of(-log1p(-rand(extended(sample_shape), options_of(loc_), generator)));
+}
+
+void GeneralizedPareto::expand_to(const Shape& batch_shape) {
+  loc_ = loc_.expand(batch_shape);
+  scale_ = scale_.expand(batch_shape);
+  concentration_ = concentration_.expand(batch_shape);
+}
+
 Weibull::Weibull(const Parameter& scale, const Parameter& concentration)
     : DistributionOf("Weibull") {
   set_positive(name(), {"scale", scale}, {"concentration", concentration}, scale_, concentration_);

@@ -55,6 +55,41 @@ class Pareto : public DistributionOf<Pareto> {
   Tensor scale_, alpha_;
 };
 
+/// What is left of many distributions beyond a high threshold `loc` (Pickands 1975): (1 + k
+/// z)^(-1/k - 1) / scale, z = (x - loc) / scale >= 0; scale > 0, any concentration k. k 0 is an
+/// exponential, and below 0 values end at loc - scale / k.
+class GeneralizedPareto : public DistributionOf<GeneralizedPareto> {
+ public:
+  GeneralizedPareto(const Parameter& loc, const Parameter& scale, const Parameter& concentration);
+
+  const Tensor& loc() const { return loc_; }
+  const Tensor& scale() const { return scale_; }
+  const Tensor& concentration() const { return concentration_; }
+  Constraint support() const override;
+  bool has_rsample() const override { return true; }
+  /// inf where the concentration is at least 1.
+  Tensor mean() const override;
+  /// loc, or the other end where the concentration is below -1.
+  Tensor mode() const override;
+  /// inf where the concentration is at least 1/2.
+  Tensor variance() const override;
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor cdf(const Tensor& value) const override;
+  Tensor icdf(const Tensor& value) const override;
+  Tensor entropy() const override;
+
+ private:
+  Tensor draw(const Shape& sample_shape, Generator* generator) const override;
+  void expand_to(const Shape& batch_shape) override;
+  /// -log(1 - cdf).
+  Tensor hazard(const Tensor& value) const;
+  /// The value of such a hazard.
+  Tensor value_of(const Tensor& hazard) const;
+  /// Where values end; inf where they don't.
+  Tensor end() const;
+  Tensor loc_, scale_, concentration_;
+};
+
 /// k/scale z^(k - 1) exp(-z^k), z = x/scale > 0; scale, concentration k > 0.
 class Weibull : public DistributionOf<Weibull> {
  public:

@@ -1,9 +1,11 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/join.h>
 #include <aorta/core/ops/linalg.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/view.h>
 #include <aorta/distributions/bernoulli.h>
 #include <aorta/distributions/binomial.h>
 #include <aorta/distributions/categorical.h>
@@ -21,6 +23,7 @@
 #include <aorta/distributions/poisson.h>
 #include <aorta/distributions/transformed_distribution.h>
 #include <aorta/distributions/unit_interval.h>
+#include <aorta/distributions/wishart.h>
 
 #include <cmath>
 #include <mutex>
@@ -36,6 +39,11 @@ Tensor infinite(const Distribution& p, const Distribution& q) {
   const Tensor like = p.mean();
   return full(broadcast_shapes("kl_divergence", p.batch_shape(), q.batch_shape()), INFINITY,
               options_of(like));
+}
+
+void check_events(const Distribution& p, const Distribution& q) {
+  check(p.event_shape() == q.event_shape(), "kl_divergence", "both must have one event_shape",
+        p.event_shape(), " and ", q.event_shape());
 }
 
 Tensor infinite_where(const Tensor& condition, const Tensor& divergence) {
@@ -75,8 +83,15 @@ Tensor any_exponential(const Distribution& p, const Exponential& q) {
   return -p.entropy() - log(q.rate()) + q.rate() * p.mean();
 }
 
+// p, and where q lacks some of its values another one, so that what stands behind infinity is
+// finite and its gradients are 0.
+Uniform inside(const Tensor& outside, const Uniform& p) {
+  return {where(outside, 0.25, p.low()), where(outside, 0.75, p.high())};
+}
+
 Tensor uniform_exponential(const Uniform& p, const Exponential& q) {
-  return infinite_where(lt(p.low(), 0), any_exponential(p, q));
+  const Tensor outside = lt(p.low(), 0);
+  return infinite_where(outside, any_exponential(inside(outside, p), q));
 }
 
 // `exponent` is the logarithm of the mean of exp(-x / scale) over samples of p.
@@ -108,6 +123,7 @@ Tensor gamma_gumbel(const Gamma& p, const Gumbel& q) {
 }
 
 // The means of log(x) over samples of p.
+Tensor mean_of_log(const Pareto& p) { return log(p.scale()) + reciprocal(p.alpha()); }
 Tensor mean_of_log(const Exponential& p) { return -log(p.rate()) - std::numbers::egamma; }
 Tensor mean_of_log(const Gamma& p) { return digamma(p.concentration()) - log(p.rate()); }
 Tensor mean_of_log(const Beta& p) {
@@ -126,8 +142,7 @@ Tensor any_gamma(const P& p, const Gamma& q) {
 
 Tensor uniform_gamma(const Uniform& p, const Gamma& q) {
   const Tensor outside = lt(p.low(), 0);
-  const Uniform inside(where(outside, 0.0, p.low()), where(outside, 1.0, p.high()));
-  return infinite_where(outside, any_gamma(inside, q));
+  return infinite_where(outside, any_gamma(inside(outside, p), q));
 }
 
 // `other` is the mean of log(1 - x).
@@ -140,21 +155,24 @@ Tensor beta_beta(const Beta& p, const Beta& q) {
   return any_beta(p, q, mean_of_log(p), mean_of_log(Beta(p.concentration0(), p.concentration1())));
 }
 
-Tensor uniform_beta(const Uniform& p, const Beta& q) {
-  const Tensor outside = logical_or(lt(p.low(), 0), gt(p.high(), 1));
-  const Uniform inside(where(outside, 0.0, p.low()), where(outside, 1.0, p.high()));
-  const Uniform mirrored(1 - inside.high(), 1 - inside.low());
-  return infinite_where(outside, any_beta(inside, q, mean_of_log(inside), mean_of_log(mirrored)));
+Tensor beyond_unit_interval(const Uniform& p) {
+  return logical_or(lt(p.low(), 0), gt(p.high(), 1));
 }
 
-Tensor beta_uniform(const Beta& p, const Uniform& q) {
+Tensor uniform_beta(const Uniform& p, const Beta& q) {
+  const Tensor outside = beyond_unit_interval(p);
+  const Uniform x = inside(outside, p), mirrored(1 - x.high(), 1 - x.low());
+  return infinite_where(outside, any_beta(x, q, mean_of_log(x), mean_of_log(mirrored)));
+}
+
+// Of any p whose values are those of [0, 1].
+Tensor unit_interval_uniform(const Distribution& p, const Uniform& q) {
   return infinite_where(logical_or(gt(q.low(), 0), lt(q.high(), 1)),
                         log(q.high() - q.low()) - p.entropy());
 }
 
 Tensor dirichlet_dirichlet(const Dirichlet& p, const Dirichlet& q) {
-  check(p.event_shape() == q.event_shape(), "kl_divergence", "both must have one event_shape",
-        p.event_shape(), " and ", q.event_shape());
+  check_events(p, q);
   const Tensor a = p.concentration(), b = q.concentration(), total = sum(a, {-1});
   return lgamma(total) - lgamma(sum(b, {-1})) - sum(lgamma(a) - lgamma(b), {-1}) +
          sum((a - b) * (digamma(a) - digamma(total).unsqueeze(-1)), {-1});
@@ -206,22 +224,18 @@ Tensor binomial_binomial(const Binomial& p, const Binomial& q) {
 }
 
 // log q is linear in x.
-Tensor continuous_coins(const ContinuousBernoulli& p, const ContinuousBernoulli& q) {
+Tensor any_continuous_coin(const Distribution& p, const ContinuousBernoulli& q) {
   return -p.entropy() - q.log_prob(p.mean());
 }
 
-// The mean of log q is that at the mean, less half the trace of q's precision times p's covariance.
-Tensor low_ranks(const LowRankMultivariateNormal& p, const LowRankMultivariateNormal& q) {
-  check(p.event_shape() == q.event_shape(), "kl_divergence", "both must have one event_shape",
-        p.event_shape(), " and ", q.event_shape());
-  const Tensor of_q = q.cov_diag().unsqueeze(-2), of_p = p.cov_diag().unsqueeze(-2);
-  const Tensor scaled = linalg::solve_triangular(
-      q.capacitance_tril(), q.cov_factor().transpose(-2, -1) / of_q, {.upper = false});
-  const Tensor factor = p.cov_factor().transpose(-2, -1);
-  const Tensor trace = sum(of_p / of_q, {-2, -1}) + sum(square(factor) / of_q, {-2, -1}) -
-                       sum(square(scaled) * of_p, {-2, -1}) -
-                       sum(square(matmul(scaled, p.cov_factor())), {-2, -1});
-  return -p.entropy() - q.log_prob(p.loc()) + 0.5 * trace;
+Tensor uniform_continuous_coin(const Uniform& p, const ContinuousBernoulli& q) {
+  const Tensor outside = beyond_unit_interval(p);
+  return infinite_where(outside, any_continuous_coin(inside(outside, p), q));
+}
+
+Tensor wishart_wishart(const Wishart& p, const Wishart& q) {
+  check_events(p, q);
+  return -p.entropy() - q.mean_log_prob(p);
 }
 
 Tensor pareto_pareto(const Pareto& p, const Pareto& q) {
@@ -230,9 +244,58 @@ Tensor pareto_pareto(const Pareto& p, const Pareto& q) {
                         q.alpha() * log(ratio) - log(powers) + powers - 1);
 }
 
+Tensor uniform_pareto(const Uniform& p, const Pareto& q) {
+  const Tensor outside = lt(p.low(), q.scale()), x = mean_of_log(inside(outside, p));
+  return infinite_where(
+      outside, -p.entropy() - log(q.alpha()) - q.alpha() * log(q.scale()) + (q.alpha() + 1) * x);
+}
+
+// `divergence`, which takes the mean of x^moment over samples of p: infinite where p has none.
+template <class F>
+auto of_pareto(double moment, const F& divergence) {
+  return [=](const Pareto& p, const auto& q) {
+    const Tensor endless = le(p.alpha(), moment);
+    const Pareto finite(p.scale(), where(endless, moment + 1, p.alpha()));
+    return infinite_where(endless, divergence(finite, q));
+  };
+}
+
+// Of normal vectors: the mean of log q is that at the mean of p, less half the trace of q's
+// precision times p's covariance.
+Tensor by_trace(const Distribution& p, const Distribution& q, const Tensor& trace) {
+  return -p.entropy() - q.log_prob(p.mean()) + 0.5 * trace;
+}
+
+// That trace by Woodbury's formula, of p's covariance F F^T, F (*, n, r), and diag(d), d (*, n).
+Tensor trace_over_low_rank(const LowRankMultivariateNormal& q, const Tensor& factor,
+                           const Tensor& diagonal) {
+  const Tensor of_q = q.cov_diag().unsqueeze(-2), of_p = diagonal.unsqueeze(-2);
+  const Tensor scaled = linalg::solve_triangular(
+      q.capacitance_tril(), q.cov_factor().transpose(-2, -1) / of_q, {.upper = false});
+  return sum(of_p / of_q, {-2, -1}) + sum(square(factor.transpose(-2, -1)) / of_q, {-2, -1}) -
+         sum(square(scaled) * of_p, {-2, -1}) - sum(square(matmul(scaled, factor)), {-2, -1});
+}
+
+Tensor low_ranks(const LowRankMultivariateNormal& p, const LowRankMultivariateNormal& q) {
+  check_events(p, q);
+  return by_trace(p, q, trace_over_low_rank(q, p.cov_factor(), p.cov_diag()));
+}
+
+Tensor full_low_rank(const MultivariateNormal& p, const LowRankMultivariateNormal& q) {
+  check_events(p, q);
+  return by_trace(p, q, trace_over_low_rank(q, p.scale_tril(), zeros_like(p.loc())));
+}
+
+Tensor low_rank_full(const LowRankMultivariateNormal& p, const MultivariateNormal& q) {
+  check_events(p, q);
+  const Tensor factor = cat({p.cov_factor(), diag_embed(sqrt(p.cov_diag()))}, -1);
+  const Tensor quotient =
+      linalg::solve_triangular(q.unbroadcasted_scale_tril(), factor, {.upper = false});
+  return by_trace(p, q, sum(square(quotient), {-2, -1}));
+}
+
 Tensor multivariate_normals(const MultivariateNormal& p, const MultivariateNormal& q) {
-  check(p.event_shape() == q.event_shape(), "kl_divergence", "both must have one event_shape",
-        p.event_shape(), " and ", q.event_shape());
+  check_events(p, q);
   const Tensor quotient = linalg::solve_triangular(q.unbroadcasted_scale_tril(),
                                                    p.unbroadcasted_scale_tril(), {.upper = false});
   const Tensor trace = sum(square(quotient), {-2, -1});
@@ -262,11 +325,6 @@ class Table {
     add<OneHotCategorical, OneHotCategorical>([](const auto& p, const auto& q) {
       return categorical_categorical(p.categorical(), q.categorical());
     });
-    add<OneHotCategoricalStraightThrough, OneHotCategoricalStraightThrough>(
-        [](const auto& p, const auto& q) {
-          return categorical_categorical(p.one_hot_categorical().categorical(),
-                                         q.one_hot_categorical().categorical());
-        });
     add<Geometric, Geometric>(geometric_geometric);
     add<Exponential, Exponential>(any_exponential);
     add<Uniform, Exponential>(uniform_exponential);
@@ -289,6 +347,10 @@ class Table {
     add<Uniform, Uniform>(uniform_uniform);
     add<Binomial, Binomial>(binomial_binomial);
     add<Pareto, Pareto>(pareto_pareto);
+    add<Uniform, Pareto>(uniform_pareto);
+    add<Pareto, Exponential>(of_pareto(1, any_exponential));
+    add<Pareto, Gamma>(of_pareto(1, any_gamma<Pareto>));
+    add<Pareto, Normal>(of_pareto(2, any_normal));
     // One-to-one maps of p and q keep what is between them, and so do halves that are alike.
     add<HalfCauchy, HalfCauchy>([](const auto& p, const auto& q) {
       return cauchy_cauchy(Cauchy(0, p.scale()), Cauchy(0, q.scale()));
@@ -299,9 +361,17 @@ class Table {
     add<LogisticNormal, LogisticNormal>([](const auto& p, const auto& q) {
       return sum(normal_normal(Normal(p.loc(), p.scale()), Normal(q.loc(), q.scale())), {-1});
     });
-    add<ContinuousBernoulli, ContinuousBernoulli>(continuous_coins);
+    add<ContinuousBernoulli, ContinuousBernoulli>(any_continuous_coin);
+    add<Beta, ContinuousBernoulli>(any_continuous_coin);
+    add<Uniform, ContinuousBernoulli>(uniform_continuous_coin);
+    add<ContinuousBernoulli, Exponential>(any_exponential);
+    add<ContinuousBernoulli, Normal>(any_normal);
+    add<ContinuousBernoulli, Uniform>(unit_interval_uniform);
     add<LowRankMultivariateNormal, LowRankMultivariateNormal>(low_ranks);
+    add<LowRankMultivariateNormal, MultivariateNormal>(low_rank_full);
+    add<MultivariateNormal, LowRankMultivariateNormal>(full_low_rank);
     add<MultivariateNormal, MultivariateNormal>(multivariate_normals);
+    add<Wishart, Wishart>(wishart_wishart);
     add<Independent, Independent>(independents);
     add<TransformedDistribution, TransformedDistribution>(transformed);
     add<Gumbel, Gumbel>(gumbel_gumbel);
@@ -310,37 +380,24 @@ class Table {
     add<Exponential, Gamma>(any_gamma<Exponential>);
     add<Beta, Gamma>(any_gamma<Beta>);
     add<Uniform, Gamma>(uniform_gamma);
-    add<Chi2, Chi2>([](const auto& p, const auto& q) { return any_gamma(p.gamma(), q.gamma()); });
-    add<Chi2, Gamma>([](const auto& p, const auto& q) { return any_gamma(p.gamma(), q); });
-    add<Gamma, Chi2>([](const auto& p, const auto& q) { return any_gamma(p, q.gamma()); });
     add<Gamma, Exponential>(any_exponential);
     add<Beta, Exponential>(any_exponential);
     add<Gamma, Normal>(any_normal);
     add<Beta, Normal>(any_normal);
     add<Beta, Beta>(beta_beta);
     add<Uniform, Beta>(uniform_beta);
-    add<Beta, Uniform>(beta_uniform);
+    add<Beta, Uniform>(unit_interval_uniform);
     add<Dirichlet, Dirichlet>(dirichlet_dirichlet);
     add<Poisson, Poisson>(poisson_poisson);
     add<Bernoulli, Poisson>(bernoulli_poisson);
-    // p has values that q can't have.
-    add<Poisson, Bernoulli>(infinite);
-    add<Exponential, Beta>(infinite);
-    add<Gamma, Beta>(infinite);
-    add<Gamma, Uniform>(infinite);
-    add<Gumbel, Beta>(infinite);
-    add<Gumbel, Gamma>(infinite);
-    add<Laplace, Beta>(infinite);
-    add<Laplace, Gamma>(infinite);
-    add<Normal, Beta>(infinite);
-    add<Normal, Gamma>(infinite);
-    add<Exponential, Uniform>(infinite);
-    add<Gumbel, Exponential>(infinite);
-    add<Gumbel, Uniform>(infinite);
-    add<Laplace, Exponential>(infinite);
-    add<Laplace, Uniform>(infinite);
-    add<Normal, Exponential>(infinite);
-    add<Normal, Uniform>(infinite);
+    add_infinite<Bernoulli, Poisson>();
+    add_infinite<Binomial, Poisson>();
+    add_infinite<Beta, Exponential, Gamma, Gumbel, Laplace, Normal, Pareto>();
+    add_infinite<ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Normal, Pareto>();
+    add_infinite<Uniform, Exponential, Gamma, Gumbel, Laplace, Normal, Pareto>();
+    add_infinite<Pareto, Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Normal>();
+    add_infinite<Exponential, Gumbel, Laplace, Normal>();
+    add_infinite<Gamma, Gumbel, Laplace, Normal>();
   }
 
   void push_back(detail::Formula formula) {
@@ -361,10 +418,22 @@ class Table {
   void add(const F& divergence) {
     formulas_.push_back(detail::formula<P, Q>(divergence));
   }
+  // Each of P has values that Q can't have.
+  template <class Q, class... P>
+  void add_infinite() {
+    (add<P, Q>(infinite), ...);
+  }
 
   mutable std::mutex mutex_;
   std::vector<detail::Formula> formulas_;
 };
+
+// The distribution of another class that one of these is.
+const Distribution& as_plainer(const Distribution& d) {
+  if (const auto* chi2 = dynamic_cast<const Chi2*>(&d)) return chi2->gamma();
+  const auto* straight_through = dynamic_cast<const OneHotCategoricalStraightThrough*>(&d);
+  return straight_through ? straight_through->one_hot_categorical() : d;
+}
 
 Table& table() {
   static Table result;
@@ -380,10 +449,12 @@ void register_kl(Formula formula) { table().push_back(std::move(formula)); }
 }  // namespace detail
 
 Tensor kl_divergence(const Distribution& p, const Distribution& q) {
-  const detail::Divergence divergence = table().find(p, q);
+  if (const detail::Divergence divergence = table().find(p, q)) return divergence(p, q);
+  const Distribution &plain_p = as_plainer(p), &plain_q = as_plainer(q);
+  const detail::Divergence divergence = table().find(plain_p, plain_q);
   check(static_cast<bool>(divergence), "kl_divergence", "a formula must be known for the classes",
         p.name(), " and ", q.name());
-  return divergence(p, q);
+  return divergence(plain_p, plain_q);
 }
 
 }  // namespace aorta::distributions

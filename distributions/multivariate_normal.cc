@@ -4,7 +4,6 @@
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
-#include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/distributions/formulas.h>
@@ -14,38 +13,11 @@
 #include <numbers>
 
 namespace aorta::distributions {
-namespace {
-
-// L^-1 of lower triangular L (*, n, n).
-Tensor inverse(const Tensor& tril) {
-  return linalg::solve_triangular(tril, eye(tril.size(-1), options_of(tril)), {.upper = false});
-}
-
-// The covariance's factor from the precision P: with the rows and columns of P in reverse order its
-// factor becomes an upper triangular U with U U^T = P, so that U^-T is lower triangular.
-Tensor scale_of_precision(const Tensor& precision) {
-  const Tensor reversed = linalg::cholesky(flip(precision, {-2, -1}));
-  return inverse(flip(reversed, {-2, -1}).transpose(-2, -1));
-}
-
-}  // namespace
-
-MultivariateNormal::MultivariateNormal(const Tensor& loc, const MultivariateNormalOptions& options)
+MultivariateNormal::MultivariateNormal(const Tensor& loc, const CovarianceOptions& options)
     : DistributionOf("MultivariateNormal") {
   const CalledOp called(name());
-  const char* given = nullptr;
-  Tensor matrix;
-  int count = 0;
-  for (const auto& [what, one] : {std::pair{"covariance_matrix", options.covariance_matrix},
-                                  std::pair{"precision_matrix", options.precision_matrix},
-                                  std::pair{"scale_tril", options.scale_tril}}) {
-    if (!one.defined()) continue;
-    given = what;
-    matrix = one;
-    ++count;
-  }
-  check(count == 1, name(),
-        "covariance_matrix, precision_matrix or scale_tril must be given, one of the three", count);
+  NamedMatrix given = given_of(name(), options);
+  Tensor& matrix = given.matrix;
   check_defined(name(), {{"loc", loc}});
   check(loc.is_floating_point() && matrix.is_floating_point(), name(),
         "loc and the matrix must be floating", loc.dtype(), " and ", matrix.dtype());
@@ -61,14 +33,7 @@ MultivariateNormal::MultivariateNormal(const Tensor& loc, const MultivariateNorm
   loc_ = loc.to(dtype).expand(joined(batch, {loc.size(-1)}));
   set_shapes(batch, {loc.size(-1)});
   require(name(), "loc", loc_, constraints::real_vector());
-  if (options.scale_tril.defined()) {
-    require(name(), given, matrix, constraints::lower_cholesky());
-    tril_ = matrix;
-  } else {
-    require(name(), given, matrix, constraints::symmetric());
-    tril_ =
-        options.covariance_matrix.defined() ? linalg::cholesky(matrix) : scale_of_precision(matrix);
-  }
+  tril_ = scale_tril_of(name(), given);
 }
 
 Tensor MultivariateNormal::scale_tril() const {
@@ -76,14 +41,11 @@ Tensor MultivariateNormal::scale_tril() const {
 }
 
 Tensor MultivariateNormal::covariance_matrix() const {
-  return matmul(tril_, tril_.transpose(-2, -1))
-      .expand(joined(joined(batch_shape(), event_shape()), event_shape()));
+  return covariance_of(tril_).expand(joined(joined(batch_shape(), event_shape()), event_shape()));
 }
 
 Tensor MultivariateNormal::precision_matrix() const {
-  const Tensor inverted = inverse(tril_);
-  return matmul(inverted.transpose(-2, -1), inverted)
-      .expand(joined(joined(batch_shape(), event_shape()), event_shape()));
+  return precision_of(tril_).expand(joined(joined(batch_shape(), event_shape()), event_shape()));
 }
 
 Tensor MultivariateNormal::variance() const {

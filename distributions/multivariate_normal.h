@@ -1,24 +1,16 @@
 #pragma once
 
+#include <aorta/distributions/covariance.h>
 #include <aorta/distributions/distribution.h>
 
 namespace aorta::distributions {
-
-/// How the covariance is given: one of the three, (*, n, n). `scale_tril` is lower triangular with
-/// a positive diagonal, covariance scale_tril scale_tril^T; the other two are symmetric and
-/// positive definite.
-struct MultivariateNormalOptions {
-  Tensor covariance_matrix = {};
-  Tensor precision_matrix = {};  // the covariance's inverse
-  Tensor scale_tril = {};
-};
 
 /// A normal distribution of vectors: loc (*, n), event_shape (n). The batches of loc and of the
 /// matrix broadcast. It computes with scale_tril, which is the fastest to give. On a GPU its
 /// decompositions say that they have no kernel there.
 class MultivariateNormal : public DistributionOf<MultivariateNormal> {
  public:
-  MultivariateNormal(const Tensor& loc, const MultivariateNormalOptions& options);
+  MultivariateNormal(const Tensor& loc, const CovarianceOptions& options);
 
   /// (B, n).
   const Tensor& loc() const { return loc_; }

@@ -6,21 +6,42 @@
 #include <algorithm>
 
 namespace aorta::distributions {
+
+CumulativeDistributionTransform::CumulativeDistributionTransform(const Distribution& distribution)
+    : distribution_(distribution.clone()) {
+  check(distribution.event_shape().size() == 0, name(), "the distribution must be of numbers",
+        distribution.event_shape());
+}
+
+Tensor CumulativeDistributionTransform::log_abs_det_jacobian(const Tensor& x, const Tensor&) const {
+  return distribution_->log_prob(x);
+}
+
+Shape CumulativeDistributionTransform::forward_shape(const Shape& shape) const {
+  return broadcast_shapes(name(), shape, distribution_->batch_shape());
+}
+
+bool CumulativeDistributionTransform::equals(const Transform& other) const {
+  const auto* cdf = dynamic_cast<const CumulativeDistributionTransform*>(&other);
+  return cdf && distribution_ == cdf->distribution_;
+}
+
 TransformedDistribution::TransformedDistribution(const Distribution& base,
                                                  const Transforms& transforms)
     : DistributionOf("TransformedDistribution"), base_(base.clone()), transform_(transforms) {
   const Shape before = joined(base.batch_shape(), base.event_shape());
-  const int event_dims = std::max(transform_.event_dim(), base.event_shape().size());
-  check(before.size() >= event_dims, name(),
-        "the base must have the dimensions of the transforms' events", before, " for ", event_dims);
-  const Shape after = transform_.forward_shape(before);
-  if (after != before) {
-    base_ = base_->expanded(without_last(after, base.event_shape().size()));
-    check(last(after, base.event_shape().size()) == base.event_shape(), name(),
-          "transforms must keep the shape of the base's event", after, " for ", before);
+  const int of_base = base.event_shape().size(), taken = transform_.domain().event_dim();
+  const int own = std::max(taken - of_base, 0);
+  check(before.size() >= of_base + own, name(),
+        "the base must have the dimensions of the transforms' events", before, " for ", taken);
+  const Shape after = transform_.forward_shape(before), wide = transform_.inverse_shape(after);
+  if (wide != before) {
+    check(last(wide, of_base) == base.event_shape(), name(),
+          "transforms must keep the shape of the base's event", wide, " for ", before);
+    base_ = base_->expanded(without_last(wide, of_base));
   }
-  const int own = event_dims - base.event_shape().size();
   if (own > 0) base_ = Independent(*base_, own).clone();
+  const int event_dims = of_base + own + transform_.codomain().event_dim() - taken;
   set_shapes(without_last(after, event_dims), last(after, event_dims));
 }
 
@@ -34,8 +55,8 @@ Tensor TransformedDistribution::log_prob(const Tensor& value) const {
   check_value(value);
   const Tensor x = transform_.inv(value);
   const Tensor jacobian = transform_.log_abs_det_jacobian(x, value);
-  return base_->log_prob(x) -
-         sum_rightmost(jacobian, event_shape().size() - transform_.event_dim());
+  const int own = base_->event_shape().size() - transform_.domain().event_dim();
+  return base_->log_prob(x) - sum_rightmost(jacobian, own);
 }
 
 // On the device of the value; undefined where the transform always grows.

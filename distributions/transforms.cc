@@ -21,6 +21,36 @@ bool same(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
+namespace {
+
+class InverseTransform : public TransformOf<InverseTransform> {
+ public:
+  explicit InverseTransform(const Transform& forward) : forward_(forward.clone()) {}
+  const char* name() const override { return "InverseTransform"; }
+  Tensor operator()(const Tensor& x) const override { return forward_->inv(x); }
+  Tensor inv(const Tensor& y) const override { return (*forward_)(y); }
+  AnyTransform inverse() const override { return AnyTransform(forward_); }
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override {
+    return -forward_->log_abs_det_jacobian(y, x);
+  }
+  Tensor sign() const override { return forward_->sign(); }
+  Constraint domain() const override { return forward_->codomain(); }
+  Constraint codomain() const override { return forward_->domain(); }
+  Shape forward_shape(const Shape& shape) const override { return forward_->inverse_shape(shape); }
+  Shape inverse_shape(const Shape& shape) const override { return forward_->forward_shape(shape); }
+  bool equals(const Transform& other) const override {
+    const auto* inverse = dynamic_cast<const InverseTransform*>(&other);
+    return inverse && forward_->equals(*inverse->forward_);
+  }
+
+ private:
+  std::shared_ptr<const Transform> forward_;
+};
+
+}  // namespace
+
+AnyTransform Transform::inverse() const { return InverseTransform(*this); }
+
 AffineTransform::AffineTransform(const Parameter& loc, const Parameter& scale, int event_dim)
     : event_dim_(event_dim), numbers_(loc.is_number() && scale.is_number()) {
   // Numbers keep their digits until it is known what they meet.
@@ -54,13 +84,16 @@ Tensor AffineTransform::log_abs_det_jacobian(const Tensor& x, const Tensor&) con
 }
 
 Tensor AffineTransform::sign() const { return aorta::sign(scale_.detach()); }
-Constraint AffineTransform::codomain() const {
+Constraint AffineTransform::domain() const {
   return constraints::independent(constraints::real(), event_dim_);
 }
+Constraint AffineTransform::codomain() const { return domain(); }
 
 Shape AffineTransform::forward_shape(const Shape& shape) const {
   return broadcast_shapes(name(), shape, loc_.shape());
 }
+
+Shape AffineTransform::inverse_shape(const Shape& shape) const { return forward_shape(shape); }
 
 bool AffineTransform::equals(const Transform& other) const {
   const auto* affine = dynamic_cast<const AffineTransform*>(&other);
@@ -114,11 +147,14 @@ Tensor PowerTransform::log_abs_det_jacobian(const Tensor& x, const Tensor& y) co
 }
 
 Tensor PowerTransform::sign() const { return aorta::sign(exponent_.detach()); }
+Constraint PowerTransform::domain() const { return constraints::positive(); }
 Constraint PowerTransform::codomain() const { return constraints::positive(); }
 
 Shape PowerTransform::forward_shape(const Shape& shape) const {
   return broadcast_shapes(name(), shape, exponent_.shape());
 }
+
+Shape PowerTransform::inverse_shape(const Shape& shape) const { return forward_shape(shape); }
 
 bool PowerTransform::equals(const Transform& other) const {
   const auto* power = dynamic_cast<const PowerTransform*>(&other);
@@ -164,12 +200,20 @@ Tensor StickBreakingTransform::log_abs_det_jacobian(const Tensor& x, const Tenso
   return sum(logsigmoid(score) - score + log(y.narrow(-1, 0, x.size(-1))), {-1});
 }
 
+Constraint StickBreakingTransform::domain() const { return constraints::real_vector(); }
 Constraint StickBreakingTransform::codomain() const { return constraints::simplex(); }
 
 Shape StickBreakingTransform::forward_shape(const Shape& shape) const {
   check(shape.size() > 0, name(), "x must be (*, K)", shape);
   Shape result = shape;
   ++result[result.size() - 1];
+  return result;
+}
+
+Shape StickBreakingTransform::inverse_shape(const Shape& shape) const {
+  check(shape.size() > 0 && shape[shape.size() - 1] > 0, name(), "y must be (*, K + 1)", shape);
+  Shape result = shape;
+  --result[result.size() - 1];
   return result;
 }
 
@@ -189,22 +233,18 @@ Tensor ComposeTransform::inv(const Tensor& y) const {
 
 Tensor ComposeTransform::log_abs_det_jacobian(const Tensor& x, const Tensor& y) const {
   if (parts_.empty()) return zeros_like(x);
-  const int dims = event_dim();
+  int dims = domain().event_dim();
   Tensor total, from = x;
   for (size_t i = 0; i < parts_.size(); ++i) {
     const Transform& part = *parts_[i];
     const Tensor to = i + 1 < parts_.size() ? part(from) : y;
-    const Tensor one = sum_rightmost(part.log_abs_det_jacobian(from, to), dims - part.event_dim());
+    const int before = part.domain().event_dim();
+    const Tensor one = sum_rightmost(part.log_abs_det_jacobian(from, to), dims - before);
     total = total.defined() ? total + one : one;
+    dims += part.codomain().event_dim() - before;
     from = to;
   }
   return total;
-}
-
-int ComposeTransform::event_dim() const {
-  int result = 0;
-  for (const AnyTransform& part : parts_) result = std::max(result, part->event_dim());
-  return result;
 }
 
 Tensor ComposeTransform::sign() const {
@@ -216,14 +256,36 @@ Tensor ComposeTransform::sign() const {
   return result;
 }
 
+// Events of parts that come later may have more dimensions, and those of earlier ones.
+Constraint ComposeTransform::domain() const {
+  int dims = 0;
+  for (size_t i = parts_.size(); i-- > 0;) {
+    const int before = parts_[i]->domain().event_dim(), after = parts_[i]->codomain().event_dim();
+    dims = std::max(dims - after, 0) + before;
+  }
+  const Constraint first = parts_.empty() ? constraints::real() : parts_.front()->domain();
+  return constraints::independent(first, dims - first.event_dim());
+}
+
 Constraint ComposeTransform::codomain() const {
+  int dims = 0;
+  for (const AnyTransform& part : parts_) {
+    const int before = part->domain().event_dim(), after = part->codomain().event_dim();
+    dims = std::max(dims - before, 0) + after;
+  }
   const Constraint last = parts_.empty() ? constraints::real() : parts_.back()->codomain();
-  return constraints::independent(last, event_dim() - last.event_dim());
+  return constraints::independent(last, dims - last.event_dim());
 }
 
 Shape ComposeTransform::forward_shape(const Shape& shape) const {
   Shape result = shape;
   for (const AnyTransform& part : parts_) result = part->forward_shape(result);
+  return result;
+}
+
+Shape ComposeTransform::inverse_shape(const Shape& shape) const {
+  Shape result = shape;
+  for (size_t i = parts_.size(); i-- > 0;) result = parts_[i]->inverse_shape(result);
   return result;
 }
 
@@ -233,6 +295,30 @@ bool ComposeTransform::equals(const Transform& other) const {
   for (size_t i = 0; i < parts_.size(); ++i)
     if (!parts_[i]->equals(*compose->parts_[i])) return false;
   return true;
+}
+
+IndependentTransform::IndependentTransform(const AnyTransform& base, int reinterpreted_batch_ndims)
+    : base_(base), ndims_(reinterpreted_batch_ndims) {
+  check(ndims_ >= 0 && ndims_ <= kMaxDims, name(), "reinterpreted_batch_ndims must be from 0 to 12",
+        ndims_);
+}
+
+Tensor IndependentTransform::log_abs_det_jacobian(const Tensor& x, const Tensor& y) const {
+  const Tensor apart = base_->log_abs_det_jacobian(x, y);
+  check(apart.dim() >= ndims_, name(), "x must have the dimensions of an event", x.shape());
+  return sum_rightmost(apart, ndims_);
+}
+
+Constraint IndependentTransform::domain() const {
+  return constraints::independent(base_->domain(), ndims_);
+}
+Constraint IndependentTransform::codomain() const {
+  return constraints::independent(base_->codomain(), ndims_);
+}
+
+bool IndependentTransform::equals(const Transform& other) const {
+  const auto* independent = dynamic_cast<const IndependentTransform*>(&other);
+  return independent && ndims_ == independent->ndims_ && base_->equals(*independent->base_);
 }
 
 }  // namespace aorta::distributions

@@ -6,8 +6,11 @@
 
 #include <concepts>
 #include <memory>
+#include <utility>
 
 namespace aorta::distributions {
+
+class AnyTransform;
 
 /// An invertible map y = f(x), differentiable, and the logarithm of what it does to volumes.
 class Transform {
@@ -17,18 +20,21 @@ class Transform {
   virtual Tensor operator()(const Tensor& x) const = 0;
   /// x of f(x) = y.
   virtual Tensor inv(const Tensor& y) const = 0;
-  /// log |dy / dx|, the determinant of one event's Jacobian: the last event_dim() dimensions are
-  /// summed over.
+  /// The map from y to x, a transform like any other: `ExpTransform().inverse()` is the logarithm.
+  /// It holds a copy; the inverse of an inverse is the first one. PyTorch's is `inv`.
+  virtual AnyTransform inverse() const;
+  /// log |dy / dx|, the determinant of one event's Jacobian: the last domain().event_dim()
+  /// dimensions of x are summed over.
   virtual Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const = 0;
-  /// How many dimensions of x and y one event has.
-  virtual int event_dim() const { return 0; }
   /// 1 where f grows with x, -1 where it falls, broadcasting with y; undefined where it always
   /// grows.
   virtual Tensor sign() const { return {}; }
-  /// Where y lies.
+  /// Where x lies, and y. Their event_dim() is how many dimensions one event has.
+  virtual Constraint domain() const = 0;
   virtual Constraint codomain() const = 0;
-  /// The shape of f(x) of an x of `shape`.
+  /// The shape of f(x) of an x of `shape`, and of the x of a y of `shape`.
   virtual Shape forward_shape(const Shape& shape) const { return shape; }
+  virtual Shape inverse_shape(const Shape& shape) const { return shape; }
   virtual std::shared_ptr<const Transform> clone() const = 0;
   /// Whether it is known to be the same map.
   virtual bool equals(const Transform& other) const = 0;
@@ -60,10 +66,11 @@ class AffineTransform : public TransformOf<AffineTransform> {
   Tensor operator()(const Tensor& x) const override;
   Tensor inv(const Tensor& y) const override;
   Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
-  int event_dim() const override { return event_dim_; }
   Tensor sign() const override;
+  Constraint domain() const override;
   Constraint codomain() const override;
   Shape forward_shape(const Shape& shape) const override;
+  Shape inverse_shape(const Shape& shape) const override;
   bool equals(const Transform& other) const override;
 
  private:
@@ -81,6 +88,7 @@ class ExpTransform : public TransformOf<ExpTransform> {
   Tensor operator()(const Tensor& x) const override;
   Tensor inv(const Tensor& y) const override;
   Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
+  Constraint domain() const override { return constraints::real(); }
   Constraint codomain() const override;
 };
 
@@ -91,6 +99,7 @@ class SigmoidTransform : public TransformOf<SigmoidTransform> {
   Tensor operator()(const Tensor& x) const override;
   Tensor inv(const Tensor& y) const override;
   Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
+  Constraint domain() const override { return constraints::real(); }
   Constraint codomain() const override;
 };
 
@@ -101,6 +110,7 @@ class TanhTransform : public TransformOf<TanhTransform> {
   Tensor operator()(const Tensor& x) const override;
   Tensor inv(const Tensor& y) const override;
   Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
+  Constraint domain() const override { return constraints::real(); }
   Constraint codomain() const override;
 };
 
@@ -113,8 +123,10 @@ class PowerTransform : public TransformOf<PowerTransform> {
   Tensor inv(const Tensor& y) const override;
   Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
   Tensor sign() const override;
+  Constraint domain() const override;
   Constraint codomain() const override;
   Shape forward_shape(const Shape& shape) const override;
+  Shape inverse_shape(const Shape& shape) const override;
   bool equals(const Transform& other) const override;
 
  private:
@@ -128,6 +140,7 @@ class SoftplusTransform : public TransformOf<SoftplusTransform> {
   Tensor operator()(const Tensor& x) const override;
   Tensor inv(const Tensor& y) const override;
   Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
+  Constraint domain() const override { return constraints::real(); }
   Constraint codomain() const override;
 };
 
@@ -139,9 +152,10 @@ class StickBreakingTransform : public TransformOf<StickBreakingTransform> {
   Tensor operator()(const Tensor& x) const override;
   Tensor inv(const Tensor& y) const override;
   Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
-  int event_dim() const override { return 1; }
+  Constraint domain() const override;
   Constraint codomain() const override;
   Shape forward_shape(const Shape& shape) const override;
+  Shape inverse_shape(const Shape& shape) const override;
 };
 
 /// A transform of any class.
@@ -149,6 +163,9 @@ class AnyTransform {
  public:
   template <std::derived_from<Transform> T>
   AnyTransform(const T& transform) : transform_(transform.clone()) {}  // NOLINT: implicit
+  explicit AnyTransform(std::shared_ptr<const Transform> transform)
+      : transform_(std::move(transform)) {}
+  Tensor operator()(const Tensor& x) const { return (*transform_)(x); }
   const Transform& operator*() const { return *transform_; }
   const Transform* operator->() const { return transform_.get(); }
 
@@ -159,7 +176,7 @@ class AnyTransform {
 /// Transforms in the order in which they are applied: `{AffineTransform(0, 2), ExpTransform()}`.
 using Transforms = List<AnyTransform>;
 
-/// One transform after the other.
+/// One transform after the other. Its events have as many dimensions as those of its parts need.
 class ComposeTransform : public TransformOf<ComposeTransform> {
  public:
   explicit ComposeTransform(const Transforms& parts) : parts_(parts) {}
@@ -168,15 +185,38 @@ class ComposeTransform : public TransformOf<ComposeTransform> {
   Tensor operator()(const Tensor& x) const override;
   Tensor inv(const Tensor& y) const override;
   Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
-  /// The largest of its parts'.
-  int event_dim() const override;
   Tensor sign() const override;
+  Constraint domain() const override;
   Constraint codomain() const override;
   Shape forward_shape(const Shape& shape) const override;
+  Shape inverse_shape(const Shape& shape) const override;
   bool equals(const Transform& other) const override;
 
  private:
   Transforms parts_;
+};
+
+/// `base`, of whose values the last `reinterpreted_batch_ndims` dimensions belong to one event:
+/// log_abs_det_jacobian is summed over them.
+class IndependentTransform : public TransformOf<IndependentTransform> {
+ public:
+  IndependentTransform(const AnyTransform& base, int reinterpreted_batch_ndims);
+  const char* name() const override { return "IndependentTransform"; }
+  const Transform& base_transform() const { return *base_; }
+  int reinterpreted_batch_ndims() const { return ndims_; }
+  Tensor operator()(const Tensor& x) const override { return base_(x); }
+  Tensor inv(const Tensor& y) const override { return base_->inv(y); }
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
+  Tensor sign() const override { return base_->sign(); }
+  Constraint domain() const override;
+  Constraint codomain() const override;
+  Shape forward_shape(const Shape& shape) const override { return base_->forward_shape(shape); }
+  Shape inverse_shape(const Shape& shape) const override { return base_->inverse_shape(shape); }
+  bool equals(const Transform& other) const override;
+
+ private:
+  AnyTransform base_;
+  int ndims_;
 };
 
 }  // namespace aorta::distributions

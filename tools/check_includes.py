@@ -30,7 +30,7 @@ DECLARES = {
     "chrono": "chrono",
     "cmath": """abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cyl_bessel_i erf erfc exp exp2 expm1 fabs
         floor fma fmod frexp hypot ilogb isfinite isinf isnan ldexp lgamma llround log log10 log1p log2 lround modf
-        nan nearbyint nextafter pow remainder rint round signbit sin sinh sqrt tan tanh trunc""",
+        nan nearbyint nextafter pow remainder rint round signbit sin sinh sqrt tan tanh tgamma trunc""",
     "compare": "strong_ordering weak_ordering",
     "complex": "complex complex_literals conj polar",
     "concepts": "constructible_from convertible_to derived_from floating_point integral invocable same_as",

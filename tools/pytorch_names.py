@@ -174,7 +174,6 @@ OTHERWISE = {
     },
     "torch.distributions": {
         "ExponentialFamily": "`Distribution`; the families of one class aren't told apart",
-        "IndependentTransform": "`Independent` of the distribution; `event_dim` of `AffineTransform`",
         "identity_transform": "`ComposeTransform({})`",
     },
     "torch.linalg": {
@@ -255,8 +254,6 @@ LEFT_OUT = {
     "torch.distributions": {
         "no bijections": "AbsTransform SoftmaxTransform",
         "constraints are told, and not mapped from": "biject_to transform_to",
-        "no example trains with it": "CatTransform CorrCholeskyTransform CumulativeDistributionTransform GeneralizedPareto LKJCholesky "
-            "LowerCholeskyTransform PositiveDefiniteTransform ReshapeTransform StackTransform Wishart",
     },
     "torch.optim": {
     },

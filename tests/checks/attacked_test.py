@@ -31,7 +31,8 @@ NOT_ATTACKED = {
         "Activation AdaptivePool AdaptivePoolOf AvgPool AvgPoolOf BatchNorm BatchNormOf ChannelDropout ChannelDropoutOf "
         "ComposedScheduler ConstantPaddingOf Conv ConvOf ConvTranspose ConvTransposeOf DistributionOf FractionalMaxPool "
         "FractionalMaxPoolOf InPlaceActivation InstanceNorm InstanceNormOf LPPool LPPoolOf LRScheduler Loss LossOfThree "
-        "MaxPoolOf MaxUnpool MaxUnpoolOf ModuleOf Optimizer OptimizerOf Padding PaddingOf Parametrization Recurrent RecurrentCell Reader "
+        "MaxPoolOf MaxUnpool MaxUnpoolOf ModuleOf Optimizer OptimizerOf Padding PaddingOf Parametrization PartsTransform Recurrent "
+        "RecurrentCell Reader "
         "Segmentation TensorMethods TransformOf",
     "parts of attacked classes, which make them":
         "FunctionCall HookList Odds OptimizerRef Saved SavedOperand StateNames Value call_module",

@@ -1,4 +1,5 @@
 // kl_divergence of each pair as PyTorch's, with gradients, and against means over samples.
+#include <aorta/autograd/gradcheck_gtest.h>
 #include <aorta/tests/distributions/cases.h>
 #include <aorta/tests/error_text.h>
 
@@ -117,6 +118,43 @@ const std::map<std::string, Compare>& pairs() {
       {"continuous_bernoullis", pair(continuous_coin, continuous_coin)},
       {"binomial_binomial", pair(seven_coins, seven_coins)},
       {"straight_through_straight_through", pair(straight_through, straight_through)},
+      {"exponential_continuous_bernoulli", pair(exponential, continuous_coin)},
+      {"gamma_continuous_bernoulli", pair(gamma, continuous_coin)},
+      {"gumbel_continuous_bernoulli", pair(gumbel, continuous_coin)},
+      {"laplace_continuous_bernoulli", pair(laplace, continuous_coin)},
+      {"normal_continuous_bernoulli", pair(normal, continuous_coin)},
+      {"pareto_continuous_bernoulli", pair(pareto, continuous_coin)},
+      {"exponential_pareto", pair(exponential, pareto)},
+      {"gamma_pareto", pair(gamma, pareto)},
+      {"gumbel_pareto", pair(gumbel, pareto)},
+      {"laplace_pareto", pair(laplace, pareto)},
+      {"normal_pareto", pair(normal, pareto)},
+      {"beta_pareto", pair(beta, pareto)},
+      {"continuous_bernoulli_pareto", pair(continuous_coin, pareto)},
+      {"beta_continuous_bernoulli", pair(beta, continuous_coin)},
+      {"uniform_continuous_bernoulli", pair(uniform, continuous_coin)},
+      {"uniform_beyond_continuous_bernoulli", pair(uniform, continuous_coin)},
+      {"continuous_bernoulli_exponential", pair(continuous_coin, exponential)},
+      {"continuous_bernoulli_normal", pair(continuous_coin, normal)},
+      {"continuous_bernoulli_uniform", pair(continuous_coin, uniform)},
+      {"continuous_bernoulli_beyond_uniform", pair(continuous_coin, uniform)},
+      {"uniform_pareto", pair(uniform, pareto)},
+      {"uniform_beyond_pareto", pair(uniform, pareto)},
+      {"pareto_exponential", pair(pareto, exponential)},
+      {"pareto_gamma", pair(pareto, gamma)},
+      {"pareto_normal", pair(pareto, normal)},
+      {"pareto_endless_exponential", pair(pareto, exponential)},
+      {"pareto_endless_gamma", pair(pareto, gamma)},
+      {"pareto_endless_normal", pair(pareto, normal)},
+      {"pareto_beta", pair(pareto, beta)},
+      {"pareto_uniform", pair(pareto, uniform)},
+      {"poisson_binomial", pair(poisson, seven_coins)},
+      {"mvn_low_rank", pair(mvn, low_rank)},
+      {"low_rank_mvn", pair(low_rank, mvn)},
+      {"chi2_normal", pair(chi2, normal)},
+      {"exponential_chi2", pair(exponential, chi2)},
+      {"one_hot_straight_through", pair(one_hot, straight_through)},
+      {"straight_through_one_hot", pair(straight_through, one_hot)},
   };
   return all;
 }
@@ -145,6 +183,24 @@ TEST_P(Divergences, AgreeWithPyTorch) {
           << wanted->first;
     }
   }
+}
+
+TEST_P(Divergences, HaveSecondDerivatives) {
+  const WithoutChecks guard;  // matrices are moved out of their triangle
+  const Fixture& fixture = fixtures().at(GetParam());
+  Tensors inputs = numbered(fixture, "p");
+  const auto count = static_cast<int64_t>(inputs.size());
+  for (const Tensor& q : numbered(fixture, "q")) inputs.push_back(q);
+  for (const Tensor& input : inputs) input.requires_grad_();
+  const auto divergence = [&](const Tensors& of) {
+    const Tensors p(of.begin(), of.begin() + count), q(of.begin() + count, of.end());
+    const Tensor all = pairs().at(GetParam())(p, q);
+    return where(isfinite(all), all, 0.0);
+  };
+  // At the ends of the probabilities nothing can be moved.
+  const bool at_end = GetParam() == "bernoulli_ends" || GetParam() == "categorical_zero";
+  if (at_end || !divergence(inputs).requires_grad()) return;
+  EXPECT_SECOND_GRADIENTS(divergence, inputs);
 }
 
 TEST_P(Divergences, AgreeWithPyTorchInSinglePrecision) {
@@ -188,6 +244,70 @@ TEST(Divergences, OfMappedPairs) {
   EXPECT_NEAR(
       kl_divergence(LogisticNormal(zeros_of_3, 1), LogisticNormal(ones_of_3, 1)).item<double>(),
       1.5, 1e-6);
+}
+
+// Each is finite where both have the same values, which is where PyTorch's are infinite. Values by
+// mpmath.
+TEST(Divergences, OfContinuousCoinsAndAllOfTheUnitInterval) {
+  const ContinuousBernoulli coin({.probs = tensor({0.2}, {.dtype = f64})});
+  EXPECT_NEAR(kl_divergence(Uniform(0, 1), coin).item<double>(), 0.0788308481298833996, 1e-12);
+  EXPECT_NEAR(kl_divergence(coin, Uniform(0, 1)).item<double>(), 0.0764144528033587828, 1e-12);
+}
+
+// PyTorch's isn't the mean of log(p(x) / q(x)), which this one is.
+TEST(Divergences, OfWisharts) {
+  const Tensor df = tensor({3.5, 6.0}, {.dtype = f64}), other = tensor({4.5, 2.5}, {.dtype = f64});
+  const Tensor tril = tensor({{2.0, 0.0}, {0.5, 0.7}}, {.dtype = f64});
+  const Wishart p(df, {.scale_tril = tril}), q(other, {.covariance_matrix = eye(2)});
+  Generator generator(79);
+  const Tensor x = p.sample({20000}, &generator), ratio = p.log_prob(x) - q.log_prob(x);
+  const Tensor off = (kl_divergence(p, q) - mean(ratio, {0})) / stddev(ratio, {0});
+  EXPECT_LT(amax(abs(off)).item<double>(), 4 / std::sqrt(20000));
+  EXPECT_TRUE(near(kl_divergence(p, p), zeros({2}, {.dtype = f64}), 1e-13));
+  // Matrices of one number are gamma variables.
+  const Tensor v = tensor({{{3.0}}, {{0.4}}}, {.dtype = f64}), one = ones_like(v);
+  EXPECT_TRUE(near(kl_divergence(Wishart(df, {.covariance_matrix = v}),
+                                 Wishart(other, {.covariance_matrix = one})),
+                   kl_divergence(Gamma(0.5 * df, 0.5 / v.flatten()), Gamma(0.5 * other, 0.5)),
+                   1e-13));
+  EXPECT_SECOND_GRADIENTS(
+      [&](const Tensors& of) {
+        return kl_divergence(Wishart(of[0], {.scale_tril = tril * of[2]}),
+                             Wishart(of[1], {.scale_tril = tril / of[2] + eye(2)}));
+      },
+      Tensors{df.clone().requires_grad_(), other.clone().requires_grad_(),
+              tensor(1.3, {.dtype = f64, .requires_grad = true})});
+}
+
+// What PyTorch's gradients are NaN or 0 of: parameters of an infinite divergence, beside finite
+// ones.
+TEST(Divergences, InfiniteOnesLeaveGradientsFinite) {
+  const auto expect = [](const Distribution& p, const Distribution& q, const Tensors& parameters) {
+    const Tensor divergence = kl_divergence(p, q);
+    EXPECT_TRUE(isinf(divergence[0]).item<bool>());
+    EXPECT_TRUE(isfinite(divergence[1]).item<bool>());
+    const Tensors outputs{sum(divergence)};
+    for (const Tensor& gradient : autograd::grad(outputs, parameters)) {
+      EXPECT_EQ(gradient[0].item<double>(), 0);
+      EXPECT_NE(gradient[1].item<double>(), 0);
+      EXPECT_TRUE(isfinite(gradient[1]).item<bool>());
+    }
+  };
+  const auto two = [](double a, double b) {
+    return tensor({a, b}, {.dtype = f64, .requires_grad = true});
+  };
+  const Tensor low = two(-0.5, 0.1), high = two(0.5, 0.7), rate = two(2, 3), other = two(0.3, 1.5);
+  const Uniform uniform(low, high);
+  expect(uniform, Exponential(rate), {low, high, rate});
+  expect(uniform, Gamma(other, rate), {low, high, other, rate});
+  expect(uniform, Beta(other, rate), {low, high, other, rate});
+  expect(uniform, ContinuousBernoulli({.logits = rate}), {low, high, rate});
+  const Tensor scale = two(1, 0.05), alpha = two(0.9, 2.5);
+  expect(uniform, Pareto(scale, alpha), {low, high, scale, alpha});
+  const Pareto pareto(scale, alpha);
+  expect(pareto, Exponential(rate), {scale, alpha, rate});
+  expect(pareto, Gamma(other, rate), {scale, alpha, other, rate});
+  expect(pareto, Normal(other, rate), {scale, alpha, other, rate});
 }
 
 TEST(Divergences, OfBinomials) {

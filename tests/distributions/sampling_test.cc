@@ -1,17 +1,12 @@
 // Samples against their distribution: Kolmogorov and Smirnov's test where there is a cdf, the
-// chi-square test where values are counted, both with fixed seeds; and gradients of rsample.
-#include <aorta/autograd/grad_mode.h>
+// chi-square test where values are counted, both with fixed seeds.
 #include <aorta/core/ops/linalg.h>
 #include <aorta/core/ops/matmul.h>
-#include <aorta/core/ops/rearrange.h>
-#include <aorta/core/ops/scan.h>
-#include <aorta/core/ops/softmax.h>
-#include <aorta/core/ops/sort.h>
 #include <aorta/tests/distributions/cases.h>
-#include <aorta/tests/error_text.h>
 #include <aorta/tests/kolmogorov_smirnov.h>
 
 #include <algorithm>
+#include <numbers>
 #include <ostream>
 
 namespace aorta::distributions {
@@ -53,11 +48,6 @@ double chi_square(const std::vector<double>& values, const std::vector<double>& 
   return total;
 }
 
-Tensors gradients(const Tensor& output, const Tensors& inputs) {
-  const Tensors outputs{output};
-  return autograd::grad(outputs, inputs);
-}
-
 struct Continuous {
   std::string name;
   std::function<std::shared_ptr<Distribution>(DType dtype)> make;
@@ -80,6 +70,8 @@ std::vector<Continuous> continuous() {
       {"chi2", [](DType t) { return Chi2(two(1, 5, t)).clone(); }},
       {"half_cauchy", [](DType t) { return HalfCauchy(two(0.5, 3, t)).clone(); }},
       {"pareto", [](DType t) { return Pareto(two(0.5, 3, t), two(3, 5, t)).clone(); }},
+      {"generalized_pareto",
+       [](DType t) { return GeneralizedPareto(two(-1, 3, t), 2, two(-0.6, 0.4, t)).clone(); }},
       {"weibull", [](DType t) { return Weibull(two(0.5, 3, t), two(0.7, 2, t)).clone(); }},
       {"inverse_gamma", [](DType t) { return InverseGamma(two(3, 7, t), two(2, 0.5, t)).clone(); }},
       {"kumaraswamy", [](DType t) { return Kumaraswamy(two(0.6, 3, t), two(2, 0.8, t)).clone(); }},
@@ -126,79 +118,6 @@ TEST_P(Samples, HaveNoGradientsAndRsampleHasTheSameNumbersWithThem) {
 
 INSTANTIATE_TEST_SUITE_P(All, Samples, testing::ValuesIn(continuous()),
                          [](const auto& test) { return test.param.name; });
-
-// Of x(u, parameter) with u fixed, dx/dparameter = -(dF/dparameter) / (dF/dx), F the cdf.
-TEST(Rsample, GradientsAreThoseOfTheCdf) {
-  for (const std::string name : {"normal",
-                                 "log_normal",
-                                 "half_normal",
-                                 "uniform",
-                                 "exponential",
-                                 "laplace",
-                                 "gumbel",
-                                 "cauchy",
-                                 "squashed",
-                                 "affine",
-                                 "composed",
-                                 "gamma",
-                                 "chi2",
-                                 "half_cauchy",
-                                 "pareto",
-                                 "weibull",
-                                 "inverse_gamma",
-                                 "kumaraswamy",
-                                 "continuous_bernoulli_logits",
-                                 "power",
-                                 "soft"}) {
-    SCOPED_TRACE(name);
-    static const auto fixtures = read_cases("values");
-    const Tensors parameters = numbered(fixtures.at(name), "p");
-    for (const Tensor& p : parameters) p.requires_grad_();
-    Generator generator(11);
-    const Tensor x = makers().at(name)(parameters)->rsample({3}, &generator);
-    EXPECT_TRUE(x.requires_grad());
-    const Tensor w = weights_of(x);
-    const std::vector<Tensor> got = gradients(sum(w * x), parameters);
-    const Tensor fixed = x.detach().clone().requires_grad_();
-    const auto d = makers().at(name)(parameters);
-    const Tensor by_x = gradients(sum(d->cdf(fixed)), {fixed})[0];
-    const std::vector<Tensor> wanted = gradients(sum(-w * d->cdf(fixed) / by_x), parameters);
-    for (size_t i = 0; i < parameters.size(); ++i) EXPECT_TRUE(near(got[i], wanted[i], 1e-8)) << i;
-  }
-}
-
-TEST(Rsample, OfMultivariateNormalsIsLinearInTheNoise) {
-  const Tensor loc = tensor({1.0, -2.0}, {.dtype = f64, .requires_grad = true});
-  const Tensor tril = tensor({{2.0, 0.0}, {0.5, 0.3}}, {.dtype = f64, .requires_grad = true});
-  Generator generator(5);
-  const Tensor x = MultivariateNormal(loc, {.scale_tril = tril}).rsample({3}, &generator);
-  const Tensor w = weights_of(x);
-  sum(w * x).backward();
-  const NoGradGuard guard;
-  const Tensor noise = linalg::solve_triangular(tril, (x - loc).t(), {.upper = false});
-  EXPECT_TRUE(near(loc.grad(), sum(w, {0}), 1e-12));
-  EXPECT_TRUE(near(tril.grad(), matmul(noise, w).t(), 1e-12));
-}
-
-TEST(Rsample, OfRelaxedOnesHasTheSoftmaxsJacobian) {
-  const Tensor temperature = tensor(0.6, {.dtype = f64, .requires_grad = true});
-  const Tensor logits = tensor({0.3, -1.0, 0.5}, {.dtype = f64, .requires_grad = true});
-  Generator generator(5);
-  const Tensor coin = RelaxedBernoulli(temperature, {.logits = logits}).rsample({}, &generator);
-  const std::vector<Tensor> of_coin = gradients(sum(coin), {temperature, logits});
-  const Tensor slope = coin * (1 - coin);
-  EXPECT_TRUE(near(of_coin[1], slope.detach() / 0.6, 1e-12));
-  EXPECT_TRUE(near(of_coin[0], -sum(slope * logit(coin)).detach() / 0.6, 1e-12));
-
-  const Tensor y =
-      RelaxedOneHotCategorical(temperature, {.logits = logits}).rsample({}, &generator);
-  EXPECT_NEAR(sum(y).item<double>(), 1, 1e-12);
-  const Tensor w = weights_of(y);
-  const Tensor by_score =
-      (y * (w - sum(w * y))).detach();  // of the scores divided by the temperature
-  // The logits are normalised: what all of them have in common changes nothing.
-  EXPECT_TRUE(near(gradients(sum(w * y), {logits})[0], by_score / 0.6, 1e-12));
-}
 
 TEST(Samples, OfMultivariateNormals) {
   const Tensor loc = tensor({1.0, -2.0}, {.dtype = f64});
@@ -372,6 +291,83 @@ TEST(Samples, OfSmallConcentrationsInSinglePrecision) {
   }
 }
 
+// Each correlation is that of a beta variable, whose cdf these sizes and concentrations have in
+// closed form.
+TEST(Samples, OfCorrelations) {
+  Generator generator(97);
+  const auto uniform = [](const Tensor& r) { return 0.5 * (r + 1); };
+  const auto half_circle = [](const Tensor& r) {
+    return 0.5 + (r * sqrt(1 - square(r)) + asin(r)) / std::numbers::pi;
+  };
+  const auto cubic = [](const Tensor& r) { return 0.5 + 0.25 * r * (3 - square(r)); };
+  struct Row {
+    int64_t dim;
+    double concentration;
+    std::function<Tensor(const Tensor&)> cdf;
+  };
+  for (const Row& row : {Row{2, 1.0, uniform}, Row{3, 0.5, uniform}, Row{3, 1.0, half_circle},
+                         Row{4, 1.0, cubic}, Row{2, 2.0, cubic}}) {
+    const LKJCholesky d(row.dim, tensor(row.concentration, {.dtype = f64}));
+    const Tensor x = d.sample({kSamples}, &generator), all = matmul(x, x.transpose(-2, -1));
+    for (int64_t i = 0; i < row.dim; ++i) {
+      for (int64_t j = 0; j < i; ++j) {
+        const Tensor r = all.select(-1, i).select(-1, j);
+        EXPECT_LT(distance(row.cdf(r)), kFar) << row.dim << " " << i << " " << j;
+        EXPECT_GT(distance(row.cdf(clamp(0.9 * r, -1, 1))), kFar) << row.dim << " " << i;
+      }
+    }
+  }
+}
+
+// What a vector sees of the matrices is chi-square, and of their inverses.
+TEST(Samples, OfWisharts) {
+  Generator generator(73);
+  const Tensor tril = tensor({{2.0, 0.0, 0.0}, {0.5, 0.3, 0.0}, {-1.0, 0.2, 1.5}}, {.dtype = f64});
+  const Tensor c = tensor({{1.0}, {-0.5}, {2.0}}, {.dtype = f64});
+  const auto seen = [&](const Tensor& of) { return matmul(c.t(), matmul(of, c)).flatten(); };
+  for (const double df : {3.2, 7.0}) {
+    const Wishart d(tensor(df, {.dtype = f64}), {.scale_tril = tril});
+    const Tensor x = d.sample({kSamples}, &generator);
+    const Tensor share = seen(x) / seen(d.covariance_matrix());
+    EXPECT_LT(distance(Chi2(full({}, df, {.dtype = f64})).cdf(share)), kFar) << df;
+    EXPECT_GT(distance(Chi2(full({}, df + 0.3, {.dtype = f64})).cdf(share)), kFar) << df;
+    const Tensor rest = seen(d.precision_matrix()) / seen(linalg::inv(x));
+    EXPECT_LT(distance(Chi2(full({}, df - 2, {.dtype = f64})).cdf(rest)), kFar) << df;
+  }
+}
+
+// The cdf from the density's Fourier series, whose coefficients are Bessel functions.
+double von_mises_cdf(double angle, double concentration) {
+  double sum = 0;
+  for (int j = 1; j < 70; ++j) {
+    const double share = std::cyl_bessel_i(j, concentration) / std::cyl_bessel_i(0, concentration);
+    sum += share * std::sin(j * angle) / j;
+  }
+  return 0.5 + (0.5 * angle + sum) / std::numbers::pi;
+}
+
+TEST(Samples, OfVonMises) {
+  Generator generator(67);
+  const auto distances = [&](double concentration, double assumed) {
+    const VonMises d(tensor(0.0, {.dtype = f64}), concentration);
+    std::vector<double> at = d.sample({kSamples}, &generator).to_vector<double>();
+    for (double& angle : at) angle = von_mises_cdf(angle, assumed);
+    return kolmogorov_distance(at);
+  };
+  for (const double k : {1e-9, 0.3, 2.0, 30.0}) {
+    EXPECT_LT(distances(k, k), kFar) << k;
+    EXPECT_GT(distances(k, 1.15 * k + 0.15), kFar) << k;
+  }
+  // A narrow one is nearly normal, around its place.
+  const VonMises narrow(tensor(-0.5, {.dtype = f64}), 1e10);
+  const Tensor z = (narrow.sample({kSamples}, &generator) + 0.5) * 1e5;
+  EXPECT_LT(distance(Normal(tensor(0.0, {.dtype = f64}), 1).cdf(z)), kFar);
+  // Angles lie around 0, wherever loc is.
+  const Tensor far = VonMises(tensor(100.0, {.dtype = f64}), 2).sample({kSamples}, &generator);
+  EXPECT_LE(amax(abs(far)).item<double>(), std::numbers::pi);
+  EXPECT_NEAR(mean(cos(far - 100)).item<double>(), 0.697774657964008, 0.02);  // I1(2) / I0(2)
+}
+
 TEST(Samples, OfStudents) {
   Generator generator(31);
   // With 1 degree of freedom Cauchy's, with 2 a root.
@@ -380,64 +376,6 @@ TEST(Samples, OfStudents) {
   EXPECT_LT(distance(Cauchy(tensor({0.5}, {.dtype = f64}), 2).cdf(x.select(1, 0))), kFar);
   const Tensor t = (x.select(1, 1) - 0.5) / 2;
   EXPECT_LT(distance(0.5 + t / (2 * sqrt(2 + square(t)))), kFar);
-}
-
-// The gradient of a mean over samples is that of the mean, but for the noise.
-TEST(Rsample, GradientsOfMeansAreThoseOfTheMeans) {
-  Generator generator(37);
-  const Tensor a = tensor({0.4, 2.5, 30.0}, {.dtype = f64, .requires_grad = true});
-  for (const bool of_beta : {false, true}) {
-    SCOPED_TRACE(of_beta);
-    const auto make = [&] { return of_beta ? Beta(a, 2).clone() : Gamma(a, 2 + a).clone(); };
-    const Tensor x = make()->rsample({10000}, &generator);
-    const Tensor got = gradients(sum(mean(x, {0})), {a})[0];
-    EXPECT_TRUE(near(got, gradients(sum(make()->mean()), {a})[0], 0.01));
-  }
-  const Tensor df = tensor({9.0}, {.dtype = f64, .requires_grad = true});
-  const StudentT d(df, 0, 1);
-  const Tensor got = gradients(mean(square(d.rsample({20000}, &generator))), {df})[0];
-  EXPECT_TRUE(near(got, gradients(sum(d.variance()), {df})[0], 0.01));
-}
-
-// What lies below the dtype's numbers is moved to the least one, and has its gradient.
-TEST(Rsample, OfSmallConcentrationsHasGradients) {
-  Generator generator(43);
-  const Tensor a = full({2000}, 0.01).requires_grad_();
-  const Tensor x = Gamma(a, 1).rsample({}, &generator);
-  const Tensor slope = gradients(sum(log(x)), {a})[0];
-  const Tensor least = eq(x.detach(), 0x1p-126);
-  EXPECT_GT(sum(least).item<int64_t>(), 700);
-  const Tensor wanted = where(least, 8677.57, slope);  // PyTorch's
-  EXPECT_TRUE(near(slope, wanted, 1e-5));
-  // The mean of log x is digamma(a) - digamma(2 a).
-  for (const DType dtype : {f32, f64}) {
-    const Tensor one = tensor(0.01, {.dtype = dtype, .requires_grad = true});
-    const Beta beta(one, tensor(0.01, {.dtype = dtype}));
-    const Tensor logs = log(beta.rsample({20000}, &generator));
-    EXPECT_NEAR(gradients(mean(logs), {one})[0].item<double>(), 7500, 0.05 * 7500) << dtype;
-  }
-}
-
-TEST(Rsample, StraightThroughTakesTheGradientsOfTheProbabilities) {
-  const Tensor logits = tensor({{0.3, -1.0, 0.5}}, {.dtype = f64, .requires_grad = true});
-  Generator generator(5), same(5);
-  const Tensor x = OneHotCategoricalStraightThrough({.logits = logits}).rsample({4}, &generator);
-  EXPECT_TRUE(near(x, OneHotCategorical({.logits = logits}).sample({4}, &same), 1e-15));
-  const Tensor w = weights_of(x);
-  const Tensor wanted = gradients(sum(w * softmax(logits, -1)), {logits})[0];
-  EXPECT_TRUE(near(gradients(sum(w * x), {logits})[0], wanted, 1e-12));
-}
-
-TEST(Rsample, OfGammasHasOneDerivative) {
-  const Tensor a = tensor({0.4, 2.5}, {.dtype = f64, .requires_grad = true});
-  Generator generator(41);
-  const Tensor x = Gamma(a, 1).rsample({}, &generator);
-  const Tensors outputs{sum(x)}, inputs{a};
-  const Tensor first = autograd::grad(outputs, inputs, {}, {.create_graph = true})[0];
-  EXPECT_EQ(
-      error_of([&] { gradients(sum(first), {a}); }),
-      "gamma: samples and the cdf have one derivative by the concentration, got [2] asked for "
-      "another");
 }
 
 TEST(Samples, OfGeometrics) {

@@ -245,6 +245,45 @@ TEST(Parameters, OfMultivariateNormals) {
             "MultivariateNormal: loc must be (*, n) and the matrix (*, n, n), got [2] and [3,3]");
 }
 
+TEST(Parameters, OfIntegersInAnIntervalOfOtherDtypes) {
+  const Constraint signed_bounds = constraints::interval(tensor(-4), tensor(1.25));
+  EXPECT_TRUE(signed_bounds.check(tensor({1}).to(u8)).item<bool>());
+  EXPECT_FALSE(signed_bounds.check(tensor({2}).to(u8)).item<bool>());
+}
+
+TEST(Parameters, OfCorrelations) {
+  EXPECT_EQ(error_of([] { LKJCholesky(1); }), "LKJCholesky: dim must be at least 2, got 1");
+  EXPECT_EQ(error_of([] { LKJCholesky(2, 0); }),
+            "LKJCholesky: concentration must be positive, got 0");
+  EXPECT_EQ(error_of([] { LKJCholesky(2).log_prob(2 * eye(2)); }),
+            "LKJCholesky: value must be lower triangular with a positive diagonal and rows of "
+            "length 1, got [2,0,0,2]");
+}
+
+TEST(Parameters, OfWisharts) {
+  const Tensor one = eye(2);
+  EXPECT_EQ(error_of([&] { Wishart(1, {.scale_tril = one}); }),
+            "Wishart: df must be greater than n - 1, got 1");
+  EXPECT_EQ(error_of([] { Wishart(3, {.scale_tril = ones({2})}); }),
+            "Wishart: scale_tril must be (*, n, n), got [2]");
+  EXPECT_EQ(error_of([] {
+              Wishart(3, {.covariance_matrix = ones({0, 0})});
+            }),
+            "Wishart: covariance_matrix must have rows, got [0,0]");
+  EXPECT_EQ(error_of([&] { Wishart(3, {.covariance_matrix = one, .scale_tril = one}); }),
+            "Wishart: covariance_matrix, precision_matrix or scale_tril must be given, one of the "
+            "three, got 2");
+  const Wishart d(3, {.scale_tril = one});
+  EXPECT_EQ(error_of([&] {
+              d.log_prob(tensor({{1.0, 2.0}, {2.0, 1.0}}));
+            }),
+            "Wishart: value must be symmetric and positive definite, got [1,2,2,1]");
+  EXPECT_EQ(error_of([&] {
+              d.log_prob(tensor({{1.0, 2.0}, {0.0, 1.0}}));
+            }),
+            "Wishart: value must be symmetric and positive definite, got [1,2,0,1]");
+}
+
 TEST(ValuesOutside, TheSupport) {
   const Tensor x = tensor({0.5, -1.0, 2.0});
   EXPECT_EQ(error_of([&] { Exponential(1).log_prob(x); }),

@@ -99,9 +99,21 @@ void add_distributions(std::vector<Target>& targets) {
           random_of("Pareto", two<Pareto>),
           random_of("Weibull", two<Weibull>),
           random_of("InverseGamma", two<InverseGamma>),
+          random_of("GeneralizedPareto", three<GeneralizedPareto>),
           random_of("FisherSnedecor", two<FisherSnedecor>),
           random_of("Kumaraswamy", two<Kumaraswamy>),
           random_of("LogisticNormal", two<LogisticNormal>),
+          random_of("VonMises", two<VonMises>),
+          random_of(
+              "LKJCholesky",
+              +[](int64_t dim, const T& concentration, const T& value, const Dims& shape) {
+                return ask(LKJCholesky(std::min<int64_t>(dim, 8), concentration), value, shape);
+              }),
+          random_of(
+              "Wishart",
+              +[](const T& df, const T& matrix, const T& value, const Dims& shape) {
+                return ask(Wishart(df, {.covariance_matrix = matrix}), value, shape);
+              }),
           random_of("ContinuousBernoulli", logits<ContinuousBernoulli>),
           random_of("LowRankMultivariateNormal", three<LowRankMultivariateNormal>),
           random_of("Binomial", counted<Binomial>),

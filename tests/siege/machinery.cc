@@ -441,7 +441,9 @@ void add_constraints(std::vector<Target>& targets) {
                                           constraints::simplex(),
                                           constraints::one_hot(),
                                           constraints::lower_cholesky(),
-                                          constraints::symmetric()};
+                                          constraints::corr_cholesky(),
+                                          constraints::symmetric(),
+                                          constraints::positive_definite()};
                 const Constraint& one = all[static_cast<uint64_t>(which) % std::size(all)];
 
                 require("constraints", "x", x, one);
@@ -453,10 +455,25 @@ void add_constraints(std::vector<Target>& targets) {
                 const AnyTransform all[] = {AffineTransform(loc, scale), ExpTransform(),
                                             SigmoidTransform(),          TanhTransform(),
                                             SoftplusTransform(),         PowerTransform(scale),
-                                            StickBreakingTransform()};
+                                            StickBreakingTransform(),    LowerCholeskyTransform(),
+                                            PositiveDefiniteTransform(), CorrCholeskyTransform()};
                 const AnyTransform& one = all[static_cast<uint64_t>(which) % std::size(all)];
-                const ComposeTransform both(Transforms{one, SigmoidTransform()});
-                return inverse ? both.inv(y) : both(x) + both.log_abs_det_jacobian(x, y);
+                const IndependentTransform joined(one, static_cast<int>(which % 3));
+                const ComposeTransform both(Transforms{joined, SigmoidTransform()});
+                return inverse ? both.inverse()(y) : both(x) + both.log_abs_det_jacobian(x, y);
+              }),
+          of(
+              "CatTransform",
+              +[](const T& x, const T& y, int64_t dim, const Dims& in, const Dims& out,
+                  int64_t length) {
+                const int64_t at = dim % 2 == 0 ? -1 : dim;
+                const int64_t first = length % 2 == 0 && x.dim() > 0 ? x.size(-1) - 1 : length;
+                const CatTransform parts({ExpTransform(), TanhTransform()}, at, {first, 1});
+                const StackTransform stacked({ReshapeTransform(in, out), TanhTransform()}, dim);
+                const CumulativeDistributionTransform cdf(Normal(y, 1));
+                const ComposeTransform all(dim % 4 == 1 ? Transforms{stacked, cdf}
+                                                        : Transforms{parts, cdf});
+                return all.inv(all(x)) + all.log_abs_det_jacobian(x, y);
               }),
           random_of(
               "LogitRelaxedBernoulli",
@@ -467,7 +484,7 @@ void add_constraints(std::vector<Target>& targets) {
           random_of(
               "MultivariateNormal of several",
               +[](const T& loc, const T& a, const T& b, const T& value) {
-                const MultivariateNormalOptions options{.precision_matrix = a, .scale_tril = b};
+                const CovarianceOptions options{.precision_matrix = a, .scale_tril = b};
                 return MultivariateNormal(loc, options).log_prob(value);
               }),
       });

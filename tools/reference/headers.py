@@ -22,13 +22,13 @@ MORE = ["core/device.h", "core/dtype.h", "core/number.h", "core/random.h", "core
         "core/io/npy.h", "core/io/npz.h", "core/io/safetensors.h", "core/eigen.h",
         "data/images/image_transforms.h", "data/portable.h", "data/recipe.h", "data/sample.h", "data/sample_error.h",
         "data/stall_account.h",
-        "distributions/bernoulli.h", "distributions/binomial.h", "distributions/categorical.h", "distributions/constraint.h",
+        "distributions/bernoulli.h", "distributions/binomial.h", "distributions/categorical.h", "distributions/cholesky_transforms.h", "distributions/constraint.h", "distributions/covariance.h",
         "distributions/distribution.h", "distributions/distributions.h", "distributions/gamma.h", "distributions/heavy_tailed.h",
         "distributions/independent.h", "distributions/logistic_normal.h", "distributions/low_rank_multivariate_normal.h",
         "distributions/mixture.h", "distributions/unit_interval.h",
-        "distributions/kl.h", "distributions/location_scale.h", "distributions/multivariate_normal.h",
-        "distributions/normal.h", "distributions/parameters.h", "distributions/poisson.h", "distributions/relaxed.h",
-        "distributions/transformed_distribution.h", "distributions/transforms.h",
+        "distributions/kl.h", "distributions/lkj_cholesky.h", "distributions/location_scale.h", "distributions/multivariate_normal.h",
+        "distributions/normal.h", "distributions/parameters.h", "distributions/poisson.h", "distributions/relaxed.h", "distributions/shape_transforms.h",
+        "distributions/transformed_distribution.h", "distributions/transforms.h", "distributions/von_mises.h", "distributions/wishart.h",
         "nn/adaptive_softmax.h", "nn/fractional_pooling.h", "nn/sizes.h", "nn/unpooling.h", "onnx/onnx.h",
         "optim/optimizer.h", "optim/options.h", "optim/scheduler.h",
         "report/bar_chart.h", "report/events.h", "report/page.h", "report/plot.h",
@@ -37,7 +37,7 @@ MORE = ["core/device.h", "core/dtype.h", "core/number.h", "core/random.h", "core
 OF_USERS = ["core/ops", "data/datasets", "distributions", "models", "nn", "optim"]
 NOT_IN_AORTA_H = ["core/ops/copy.h", "core/ops/indexed_plan.h", "core/ops/rank_reduction.h",
                 "core/ops/update.h", "data/datasets/echo_tables.h",
-                "distributions/formulas.h", "distributions/gamma_functions.h",
+                "distributions/draws.h", "distributions/formulas.h", "distributions/gamma_functions.h",
                 "nn/graph_layout.h", "nn/module_hooks.h", "nn/packed_sizes.h", "nn/parametrization_list.h", "nn/reduced_loss.h", "optim/group.h",
                 "optim/multi_tensor.h", "optim/oracle_gtest.h", "optim/oracle_mistakes.h", "optim/wolfe.h"]
 SCOPE = re.compile(r"(?:class|struct|union|enum)\b[^();]*\{$")
