@@ -205,6 +205,7 @@ Tensor log_normal_(const Tensor& input, double mean, double std, Generator* gene
 
 Tensor geometric_(const Tensor& input, double p, Generator* generator) {
   check_defined("geometric_", {{"input", input}});
+  const CalledOp called("geometric_");
   check(input.dtype() != DType::boolean, "geometric_", "dtype must be a number, not bool",
         input.dtype());
   check(p > 0 && p < 1, "geometric_", "p must lie in (0, 1)", p);

@@ -102,6 +102,8 @@ TEST(ComplexTensor, HoldsNumbers) {
   EXPECT_EQ(error_of([&] { z[0][0].item<float>(); }),
             "item: the value must fit the type that is asked for, got 1+2j");
   EXPECT_EQ(error_of([] { arange(3, {.dtype = c64}); }), "arange: dtype must be real, got c64");
+  EXPECT_EQ(error_of([] { geometric_(zeros({2}, {.dtype = c64}), 0.5); }),
+            "geometric_: dtype must be real, got c64");
   EXPECT_EQ(error_of([] { randn({3}, {.dtype = c64}); }), "randn: dtype must be floating, got c64");
 }
 
