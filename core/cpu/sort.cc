@@ -75,6 +75,29 @@ void sort_items(std::vector<Item<Key>>& items, std::vector<Item<Key>>& other) {
   }
 }
 
+// Where so few are taken, or a line is so short, each item is moved to its place among those taken
+// so far.
+constexpr int64_t kFew = 16, kTiny = 32;
+
+// The `take` first items, in order.
+template <class Key, class ItemAt>
+void take_one_by_one(int64_t length, int64_t take, const ItemAt& item_at,
+                     std::vector<Item<Key>>& items) {
+  Item<Key> best[kTiny];
+  int64_t count = 0;
+  for (int64_t i = 0; i < length; ++i) {
+    const Item<Key> item = item_at(i);
+    if (count == take) {
+      if (take == 0 || !(item < best[take - 1])) continue;
+      --count;
+    }
+    int64_t at = count++;
+    for (; at > 0 && item < best[at - 1]; --at) best[at] = best[at - 1];
+    best[at] = item;
+  }
+  items.assign(best, best + count);
+}
+
 // A line of which less than this share is taken is looked through once.
 constexpr int64_t kFewShare = 16;
 
@@ -146,13 +169,27 @@ void sort_line(const SortArgs& args, const T* in, T* values, int64_t* indices,
     const Key key = key_of(read(in, i * stride));
     return Item<Key>{args.descending ? ~key : key, static_cast<Key>(i)};
   };
+  const auto by_place = [&] {
+    std::sort(items.begin(), items.end(),
+              [](const auto& x, const auto& y) { return x.place < y.place; });
+  };
+  const auto write = [&] {
+    for (int64_t i = 0; i < written; ++i) {
+      const int64_t place = static_cast<int64_t>(items[static_cast<size_t>(i)].place);
+      values[i * stride] = read(in, place * stride);
+      indices[i * stride] = place;
+    }
+  };
+  if (args.take <= kFew || length <= kTiny) {
+    take_one_by_one(length, args.take, item_at, items);
+    items.erase(items.begin(), items.begin() + args.skip);
+    if (!args.sorted) by_place();
+    return write();
+  }
   int64_t before = 0;  // of those that are skipped, who isn't among `items`
   if (args.take < length / kFewShare) {
     take_few(length, static_cast<size_t>(args.take), item_at, items);
-    if (!args.sorted || items.size() >= kShort) {
-      std::sort(items.begin(), items.end(),
-                [](const auto& x, const auto& y) { return x.place < y.place; });
-    }
+    if (!args.sorted || items.size() >= kShort) by_place();
   } else if (written < length && length >= kLong) {
     before = take_middle(length, args.skip, args.take, item_at, items);
   } else {
@@ -174,17 +211,11 @@ void sort_line(const SortArgs& args, const T* in, T* values, int64_t* indices,
     } else {
       items.erase(last + 1, items.end());
       items.erase(items.begin(), first);
-      if (!args.sorted)
-        std::sort(items.begin(), items.end(),
-                  [](const auto& x, const auto& y) { return x.place < y.place; });
+      if (!args.sorted) by_place();
     }
   }
   if (args.sorted) sort_items(items, other);
-  for (int64_t i = 0; i < written; ++i) {
-    const int64_t place = static_cast<int64_t>(items[static_cast<size_t>(i)].place);
-    values[i * stride] = read(in, place * stride);
-    indices[i * stride] = place;
-  }
+  write();
 }
 
 template <class T, class Key>
