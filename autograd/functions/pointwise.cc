@@ -156,11 +156,11 @@ void remainder_gradient(const Tensor& output, const Operand& a, const Operand& b
            if (g.wanted(0)) g.input(0) = fit(g.output(), g, 0);
            if (!g.wanted(1)) return;
            const auto top = g.saved(x), bottom = g.saved(y);
-           // The quotient is the one that the exact rest leaves, and no rounded one.
+           // Less the quotient that the exact rest leaves, and no rounded one.
            const Tensor turns = std::is_same_v<F, Fmod>
-                                    ? round(div(sub(top, fmod(top, bottom)), bottom))
-                                    : floor_divide(top, bottom);
-           g.input(1) = fit(neg(g.output() * turns), g, 1);
+                                    ? round(div(sub(fmod(top, bottom), top), bottom))
+                                    : neg(floor_divide(top, bottom));
+           g.input(1) = fit(g.output() * turns, g, 1);
          });
 }
 
