@@ -330,7 +330,8 @@ Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2)
   Shape shape = input.shape();
   Strides strides = input.strides();
   const int64_t start = length == 0 ? 0 : skip_rows * strides[a] + skip_columns * strides[b];
-  const int64_t step = strides[a] + strides[b];
+  const int64_t step =
+      length > 1 ? strides[a] + strides[b] : 1;  // beside huge sizes there may be none
   shape.erase(std::max(a, b));
   shape.erase(std::min(a, b));
   strides.erase(std::max(a, b));

@@ -184,6 +184,7 @@ TEST(Creation, EmptyStrided) {
 TEST(Creation, SizesAtTheEndOf63Bits) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(eye(0, kMost, {.dtype = u8}).numel(), 0);
+  EXPECT_EQ(empty({0, kMost}, {.dtype = u8}).diagonal(1).shape(), Shape({0}));
   EXPECT_EQ(error_of([] { arange(kMost, kMost - 1); }),
             "arange: the step must lead from start towards end, got 9223372036854775807, "
             "9223372036854775806, 1");
