@@ -115,7 +115,6 @@ void take_few(int64_t length, size_t take, const ItemAt& item_at, std::vector<It
     bound = items.back().key;
     bounded = true;
   };
-  if (take == 0) return;
   for (int64_t i = 0; i < length; ++i) {
     const Item<Key> item = item_at(i);
     if (bounded && item.key >= bound) continue;  // an equal one's place is behind
