@@ -7,6 +7,9 @@
 
 namespace aorta::echo {
 
+/// The side of EchoNet's frames, in pixels.
+inline constexpr int64_t kEchoNetSide = 112;
+
 /// How frames of any size are seen by a network that takes squares: shrunk or enlarged as a whole,
 /// the longer edge to `side` pixels, in the middle of a black square. So a circle stays a circle.
 class FrameView {

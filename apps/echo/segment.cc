@@ -59,7 +59,8 @@ VideoSegmentation segment_video(const Segmenter& segmenter, const data::VideoRea
   found.height = video.height();
   found.width = video.width();
   found.fps = video.fps();
-  found.side = settings.side > 0 ? settings.side : std::max(found.height, found.width);
+  found.side = settings.side.value_or(segmenter.side);
+  if (found.side == 0) found.side = std::max(found.height, found.width);
   const FrameView view = found.view();
   check(settings.tta >= 0, "segment", "tta must not be negative", settings.tta);
   const int64_t count = video.frame_count();

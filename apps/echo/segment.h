@@ -8,11 +8,9 @@
 #include <aorta/data/video/video.h>
 
 #include <functional>
+#include <optional>
 
 namespace aorta::echo {
-
-/// The side of EchoNet's frames, which networks are trained on.
-inline constexpr int64_t kNetworkSide = 112;
 
 /// What a segmenter finds in a video.
 struct VideoSegmentation {
@@ -43,8 +41,9 @@ struct VideoSegmentation {
 
 struct SegmentSettings {
   int64_t batch_size = 20;
-  /// The edge of the square that frames are fitted into; 0 is the frames' own longer edge.
-  int64_t side = kNetworkSide;
+  /// The edge of the square that frames are fitted into; 0 is the frames' own longer edge, and
+  /// nothing the segmenter's.
+  std::optional<int64_t> side = std::nullopt;
   /// Views of each beat's two frames besides the frames themselves (views.h).
   int64_t tta = 0;
   /// Called now and then with how many of how many frames are done.
@@ -67,8 +66,9 @@ struct SegmentOptions {
   /// The network of weights that don't name theirs; its input is normalised with the pixels of the
   /// videos.
   std::string model_name = {};
-  /// Files of any format that VideoReader reads, their names different. Of those that aren't 112 x
-  /// 112, EchoNet's size, the sector is looked at (import/study.h).
+  /// Files of any format that VideoReader reads, their names different. Of those that aren't as
+  /// large as what the network was trained on (112 x 112: EchoNet's) the sector is looked at
+  /// (import/study.h).
   std::vector<std::string> videos = {};
   /// The folder for NAME_segmented.avi and, where OpenCV is, .mp4, which browsers play;
   /// size/NAME.csv (frame,area,is_diastole,is_systole,volume,volume_ml, the last where a pixel's

@@ -156,7 +156,7 @@ void segment(const SegmentOptions& options) {
   };
   for (const std::string& path : options.videos) {
     const std::string name = stem_of(path), size = options.output + "/size/" + name;
-    const Study study = with_code(ExitCode::data, [&] { return open_study(path); });
+    const Study study = with_code(ExitCode::data, [&] { return open_study(path, segmenter.side); });
     VideoSegmentation found = with_code(ExitCode::data, [&] {
       bar.start(name + " segment", study.video.frame_count());
       return segment_video(

@@ -93,6 +93,7 @@ State Segmenter::state() const {
   state.set("segmenter.model_name", model_name);
   state.set("segmenter.mean", widened(mean));
   state.set("segmenter.std", widened(std));
+  state.set("segmenter.side", side);
   if (takes_clips()) {
     state.set("segmenter.frames", frames);
     state.set("segmenter.period", period);
@@ -157,6 +158,8 @@ Segmenter segmenter_of(const State& state, const std::string& name) {
                                        narrowed(state.get<std::vector<double>>("segmenter.std")),
                                        number("segmenter.frames", kClipFrames),
                                        number("segmenter.period", kClipPeriod));
+  segmenter.side = number("segmenter.side", kEchoNetSide);
+  check(segmenter.side > 0, name, "segmenter.side must be positive", segmenter.side);
   State model = state.with_prefix("model.");
   if (model.empty())  // exported: the network's own names
     for (const auto& [key, tensor] : state.tensors())

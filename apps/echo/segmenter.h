@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/apps/echo/frame_view.h>
 #include <aorta/core/io/state.h>
 #include <aorta/data/datasets/echo.h>
 #include <aorta/data/images/statistics.h>
@@ -16,6 +17,7 @@ struct Segmenter {
   std::vector<float> mean, std;  // of pixels 0 to 255, one a channel
   int64_t frames = 1;            // of a clip; 1 of a network of frames
   int64_t period = 1;            // of the video's frames from one of a clip to the next
+  int64_t side = kEchoNetSide;   // the longer edge of the frames that it was trained on
 
   /// Whether it finds a frame's mask in a clip around it, of `frames`, that frame number frames / 2
   /// of them: its input is (N, 3, frames, H, W) wherever (N, 3, H, W) is said below.

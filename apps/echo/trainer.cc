@@ -143,6 +143,7 @@ Trainer::Trainer(const TrainOptions& options, const State* checkpoint)
                            const data::Batch& batch) { return with_inputs(batch, segmenter); },
             .facts = [](const data::Echo& videos) { return data_facts(videos); },
             .fact = "tracings"};
+  segmenter_.side = longer_edge(*data.train);
   if (options.augment) data.augment = augmented;
   begin(std::move(data), checkpoint);
   if (Communicator* group = rank_group()) {

@@ -75,6 +75,15 @@ void Totals::add(const Totals& other) {
   for (size_t i = 0; i < other.sums.size(); ++i) sums[i] += other.sums[i];
 }
 
+int64_t longer_edge(const data::Echo& videos) {
+  int64_t edge = 0;
+  for (const data::TensorSpec& spec : videos.specs())
+    if (spec.name == "LargeFrame" || spec.name == "video")
+      edge = std::max(spec.shape.back(), spec.shape[spec.shape.size() - 2]);
+  check(edge > 0, "longer_edge", "samples must have frames", edge);
+  return edge;
+}
+
 data::ChannelStatistics pixel_statistics(const std::string& data_dir, uint64_t seed) {
   return with_code(ExitCode::data, [&] {
     data::EchoOptions options;

@@ -209,6 +209,9 @@ class TrainingLoop {
   State replay_;
 };
 
+/// The longer edge of the frames of a data set, in pixels.
+int64_t longer_edge(const data::Echo& videos);
+
 /// EchoNet's mean and standard deviation of pixels: of clips of 16 frames, 2 apart, of 128 videos
 /// of TRAIN. Throws Failure(data).
 data::ChannelStatistics pixel_statistics(const std::string& data_dir, uint64_t seed);

@@ -64,7 +64,7 @@ BeatToBeat measure_beats(const Segmenter& segmenter, const Regressor& regressor,
       .segmentation = segment_video(segmenter, video, settings), .beats = {}, .told = kNone};
   const VideoSegmentation& found = result.segmentation;
   if (!found.beats.empty()) {
-    const Tensor frames = frames_of(video, kNetworkSide);
+    const Tensor frames = frames_of(video, regressor.side);
     for (size_t i = 0; i < found.beats.size(); ++i) {
       const Beat& beat = found.beats[i];
       const int64_t clip = clip_of_beat(regressor, beat.systole, frames.size(1));

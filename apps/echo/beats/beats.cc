@@ -149,7 +149,7 @@ void write_beats_report(const BeatsOptions& options, const std::vector<Meant>& m
     for (const size_t place : {size_t{0}, order.size() / 2, order.size() - 1})
       if (chosen.empty() || chosen.back() != order[place]) chosen.push_back(order[place]);
     for (const size_t i : chosen) {
-      const Study study = open_study(meant[i].path);
+      const Study study = open_study(meant[i].path, segmenter.side);
       BeatToBeat seen = videos[i];  // without masks, which all together would fill the memory
       seen.segmentation.masks =
           segment_video(segmenter, study.video, {.batch_size = options.batch_size}).masks;
@@ -212,7 +212,7 @@ void beats(const BeatsOptions& options) {
       stop_if_interrupted();
     };
     videos.push_back(with_code(ExitCode::data, [&] {
-      const Study study = open_study(one.path);
+      const Study study = open_study(one.path, segmenter.side);
       bar.start(stem_of(one.path), study.video.frame_count());
       BeatToBeat found = measure_beats(segmenter, regressor, study.video,
                                        {.batch_size = options.batch_size, .progress = step});

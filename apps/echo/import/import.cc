@@ -105,7 +105,7 @@ std::string number_or_nothing(double value, const char* format) {
 std::string file_row(const std::string& split, const Imported& video) {
   const ToldRow& told = video.told;
   return fmt::format("{},{},{},{},{},{},{},{},{},{}\n", video.name, told.ef, told.esv, told.edv,
-                     kNetworkSide, kNetworkSide, number_or_nothing(video.fps, "{:.6g}"),
+                     kEchoNetSide, kEchoNetSide, number_or_nothing(video.fps, "{:.6g}"),
                      video.frames, split, number_or_nothing(video.spacing, "{:.6g}"));
 }
 
@@ -118,10 +118,10 @@ Imported write_study(const std::string& source, const Study& study, const std::s
   data::VideoWriter writer(path, {.fps = video.fps() > 0 ? video.fps() : kUntoldRate});
   for (int64_t i = 0; i < frames; ++i) {
     const Tensor frame = video.read(i);
-    const bool same = frame.size(1) == kNetworkSide && frame.size(2) == kNetworkSide;
+    const bool same = frame.size(1) == kEchoNetSide && frame.size(2) == kEchoNetSide;
     const Tensor resized =
         same ? frame
-             : cubic_resized(frame.narrow(0, 0, 1), kNetworkSide, kNetworkSide).expand({3, -1, -1});
+             : cubic_resized(frame.narrow(0, 0, 1), kEchoNetSide, kEchoNetSide).expand({3, -1, -1});
     with_code(ExitCode::storage, [&] { writer.write(resized); });
     progress(i + 1);
   }
@@ -130,7 +130,7 @@ Imported write_study(const std::string& source, const Study& study, const std::s
           .name = name,
           .fps = video.fps(),
           .frames = frames,
-          .spacing = study.millimetres * static_cast<double>(video.height()) / kNetworkSide,
+          .spacing = study.millimetres * static_cast<double>(video.height()) / kEchoNetSide,
           .crop = study.crop,
           .coloured = study.coloured,
           .patient = study.patient,

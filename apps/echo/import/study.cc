@@ -125,7 +125,7 @@ NotUltrasound::NotUltrasound(const std::string& path, const std::string& modalit
     : Failure(ExitCode::data, path + ": a DICOM file must be of ultrasound, modality US, got " +
                                   io::quote(modality)) {}
 
-Study open_study(const std::string& path) {
+Study open_study(const std::string& path, int64_t side) {
   const bool is_dicom = data::is_dicom(*data::ByteSource::open(path));
   const data::DicomFacts facts = is_dicom ? ultrasound_facts(path) : data::DicomFacts{};
   data::VideoReader colour(path);
@@ -143,7 +143,7 @@ Study open_study(const std::string& path) {
   const int64_t height = study.video.height(), width = study.video.width();
   if (!is_dicom) study.millimetres = spacing_of_import(path);
   study.crop = {0, 0, width, height};
-  if (height == kNetworkSide && width == kNetworkSide && !is_dicom) return study;
+  if (height == side && width == side && !is_dicom) return study;
   data::VideoReader grey(path, data::ImageMode::gray);
   const std::optional<Sector> sector =
       find_sector(grey, region ? box_of(*region, height, width) : std::optional<Box>());

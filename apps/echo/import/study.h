@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/apps/echo/failure.h>
+#include <aorta/apps/echo/frame_view.h>
 #include <aorta/apps/echo/import/sector.h>
 #include <aorta/data/video/dicom.h>
 
@@ -9,7 +10,7 @@
 namespace aorta::echo {
 
 /// A video as a scanner or another program wrote it, seen as EchoNet's videos are: grey, the sector
-/// alone, in a square as high as the sector. Of 112 x 112 pixels, EchoNet's, it is as it is.
+/// alone, in a square as high as the sector.
 struct Study {
   data::VideoReader video;  // u8 (3, side, side); nothing outside of the sector
   Box crop;  // of the file's frames that `video` shows; beyond their edge it is black
@@ -25,9 +26,10 @@ struct NotUltrasound : Failure {
   NotUltrasound(const std::string& path, const std::string& modality);
 };
 
-/// Opens a file of any format that VideoReader reads. Throws what it throws, NotUltrasound, and
-/// where there is no sector: nothing is lit.
-Study open_study(const std::string& path);
+/// Opens a file of any format that VideoReader reads. A video of `side` x `side` pixels is taken
+/// for one of a data set, and is as it is. Throws what it throws, NotUltrasound, and where there is
+/// no sector: nothing is lit.
+Study open_study(const std::string& path, int64_t side = kEchoNetSide);
 
 /// "sector of 512 x 512 pixels at 144, 50; 0.31 mm a pixel": what is to be said of it.
 std::string to_string(const Study& study);

@@ -86,7 +86,9 @@ ClipErrors errors_of(const Totals& totals) {
 ClipTrainer::ClipTrainer(const VideoOptions& options, const State* checkpoint)
     : TrainingLoop(options, {choose_device(options.device)}),
       regressor_(initial_regressor(options, checkpoint)) {
-  begin({.train = echo_clips(options.data_dir, data::EchoSplit::train, regressor_, kPad),
+  auto train = echo_clips(options.data_dir, data::EchoSplit::train, regressor_, kPad);
+  regressor_.side = longer_edge(*train);
+  begin({.train = std::move(train),
          .validation = echo_clips(options.data_dir, data::EchoSplit::val, regressor_, 0),
          .augment = nullptr,
          .prepare =

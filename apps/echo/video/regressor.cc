@@ -86,6 +86,7 @@ State Regressor::state() const {
   facts.set("task", task);
   facts.set("frames", frames);
   facts.set("period", period);
+  facts.set("side", side);
   state.add(kPrefix, facts);
   return state;
 }
@@ -129,6 +130,8 @@ Regressor regressor_of(const State& state, const std::string& name) {
                                         .std = floats(facts.get<std::vector<double>>("std"))},
                                        facts.get<std::string>("task"), facts.get<int64_t>("frames"),
                                        facts.get<int64_t>("period"));
+  if (facts.contains("side")) regressor.side = facts.get<int64_t>("side");
+  check(regressor.side > 0, name, "regressor.side must be positive", regressor.side);
   regressor.net->restore(state.with_prefix("model."));
   return regressor;
 }

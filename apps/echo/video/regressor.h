@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/apps/echo/frame_view.h>
 #include <aorta/core/io/state.h>
 #include <aorta/data/images/statistics.h>
 #include <aorta/nn/module.h>
@@ -14,6 +15,7 @@ struct Regressor {
   std::string task;              // the column of FileList.csv that it has learnt
   int64_t frames = 0;            // of a clip
   int64_t period = 0;            // of the video's frames from one of a clip to the next
+  int64_t side = kEchoNetSide;   // the longer edge of the frames that it was trained on
 
   /// u8 (N, 3, T, H, W) -> f32 of the same shape, channels_last: (pixel - mean) / std.
   Tensor normalised(const Tensor& clips) const;

@@ -142,6 +142,10 @@ TEST(Segment, TakesVideosOfAnySize) {
   EXPECT_NEAR((axis.x1 + axis.x2) / 2, 200, 3);
   EXPECT_NEAR((axis.y1 + axis.y2) / 2, 130, 3);
   EXPECT_NEAR(axis.length(), 180, 6);
+  // As the segmenter saw its own.
+  Segmenter coarse = brightness_segmenter();
+  coarse.side = 64;
+  EXPECT_EQ(segment_video(coarse, data::VideoReader(folder.file("large.avi"))).side, 64);
   // As it is, when asked.
   EXPECT_EQ(segment_video(brightness_segmenter(), data::VideoReader(folder.file("large.avi")),
                           {.side = 0})

@@ -356,6 +356,13 @@ TEST(Trainer, ChoosesVideosBySeed) {
   EXPECT_EQ(Trainer(options).train_size(), 3);
 }
 
+TEST(Trainer, RemembersHowLargeItsFramesWere) {
+  const TrainOptions options = options_for(testing::tiny_echo_folder("coarse", 4, 48));
+  const State state = Trainer(options).network_state();
+  EXPECT_EQ(state.get<int64_t>("segmenter.side"), 48);
+  EXPECT_EQ(segmenter_of(state, "state").side, 48);
+}
+
 // Totals of 1000 pixels in two frames: what the masks and the tracings share and have, what
 // either marks, and the loss of a pixel.
 Totals totals_of(double shared, double found, double traced, double loss) {
