@@ -264,6 +264,13 @@ void slogdet_gradient(Tensor& output, const Tensor& a) {
   });
 }
 
+void inv_gradient(Tensor& output, const Tensor& a) {
+  record("inv", output, {&a}, [sx = Saved::output(output)](Gradients& g) {
+    const Tensor X = turned(g.saved(sx));
+    g.input() = -times(times(X, g.output()), X);
+  });
+}
+
 // Golub and Pereyra 1973.
 void pinv_gradient(Tensor& output, const Tensor& a) {
   record("pinv", output, {&a}, [sa = Saved(a, 0), sp = Saved::output(output)](Gradients& g) {
@@ -288,6 +295,7 @@ void register_linalg() {
   matrix_exp_op.set_gradient(matrix_exp_gradient);
   det_op.set_gradient(det_gradient);
   slogdet_op.set_gradient(slogdet_gradient);
+  inv_op.set_gradient(inv_gradient);
   pinv_op.set_gradient(pinv_gradient);
 }
 

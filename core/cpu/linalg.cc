@@ -112,6 +112,7 @@ void register_linalg() {
   solve_op.set_kernel(DeviceType::cpu, solve);
   solve_triangular_op.set_kernel(DeviceType::cpu, solve_triangular);
   det_op.link();
+  inv_op.link();
   pinv_op.link();
   slogdet_op.link();
 }

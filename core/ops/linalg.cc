@@ -36,6 +36,7 @@ constinit Op<SolveKernel,
 constinit Op<TwoFactorsKernel, OneGradient> matrix_exp_op{"matrix_exp"};
 constinit Op<NoKernel, OneGradient> det_op{"det"};
 constinit Op<NoKernel, OneGradient> slogdet_op{"slogdet"};
+constinit Op<NoKernel, OneGradient> inv_op{"inv"};
 constinit Op<NoKernel, OneGradient> pinv_op{"pinv"};
 
 Tensor permutation_of(const Tensor& pivots, int64_t m, DType dtype) {
@@ -431,8 +432,13 @@ Tensor solve_triangular(const Tensor& A, const Tensor& B, const TriangularOption
 Tensor inv(const Tensor& A) {
   const CalledOp called("inv");
   check_matrices("inv", A, true);
-  solve_op.kernel(A.device());  // the op that a device may lack
-  return solve(A, eye(A.size(-1), {.dtype = A.dtype(), .device = A.device()}).expand(A.shape()));
+  if (is_half(A.dtype())) return inv(A.to(DType::f32)).to(A.dtype());
+  const auto kernel = solve_op.kernel(A.device());  // the op that a device may lack
+  const Tensor identity = eye(A.size(-1), {.dtype = A.dtype(), .device = A.device()});
+  Tensor x = run_solve("inv", kernel, {A, identity.expand(A.shape())}, nullptr);
+  if (needs_gradient(A)) inv_op.gradient()(x, A);
+  tell_tracer(inv_op.name(), {&x}, {&A});
+  return x;
 }
 
 Tensor det(const Tensor& A) {

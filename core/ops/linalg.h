@@ -181,8 +181,8 @@ extern Op<SolveKernel, void (*)(Tensor& x, const Tensor& a, const Tensor& b,
                                 const linalg::TriangularOptions& options)>
     solve_triangular_op;
 extern Op<TwoFactorsKernel, OneGradient> matrix_exp_op;
-/// Computed by lu_factor's and svd's kernels; these rows have the gradients.
-extern Op<NoKernel, OneGradient> det_op, pinv_op;
+/// Computed by lu_factor's, solve's and svd's kernels; these rows have the gradients.
+extern Op<NoKernel, OneGradient> det_op, inv_op, pinv_op;
 extern Op<NoKernel, OneGradient> slogdet_op;  // of logabsdet
 
 /// The permutation (*, m, m) of pivots (*, k): row i of P^T A is A's row that LU's row i came from.
