@@ -111,6 +111,8 @@ class TensorMethods {
   const Tensor& erfinv_() const;
   Tensor lgamma() const;
   const Tensor& lgamma_() const;
+  Tensor i0() const;
+  const Tensor& i0_() const;
   Tensor digamma() const;
   const Tensor& digamma_() const;
   Tensor polygamma(int64_t n) const;
@@ -192,6 +194,10 @@ class TensorMethods {
   const Tensor& heaviside_(const Operand& values) const;
   Tensor ldexp(const Operand& other) const;
   const Tensor& ldexp_(const Operand& other) const;
+  Tensor igamma(const Operand& other) const;
+  const Tensor& igamma_(const Operand& other) const;
+  Tensor igammac(const Operand& other) const;
+  const Tensor& igammac_(const Operand& other) const;
   Tensor xlogy(const Operand& other) const;
   const Tensor& xlogy_(const Operand& other) const;
   Tensor logaddexp(const Operand& other) const;

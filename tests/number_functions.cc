@@ -64,6 +64,8 @@ void add_binaries(Functions& all) {
   add_binary<atan2, atan2_>(all, "atan2");
   add_binary<hypot, hypot_>(all, "hypot");
   add_binary<xlogy, xlogy_>(all, "xlogy");
+  add_binary<igamma, igamma_>(all, "igamma", false, f32);
+  add_binary<igammac, igammac_>(all, "igammac", false, f32);
   add_binary<copysign, copysign_>(all, "copysign");
   add_binary<heaviside, heaviside_>(all, "heaviside");
   add_binary<ldexp, ldexp_>(all, "ldexp");

@@ -219,6 +219,7 @@ void check_view_writes(const Row& row) {
   bool any_floating = false;
   for (const Sample& sample : samples(row)) {
     if (!sample.call->in_place || !sample.varied[0]) continue;
+    if (!sample.call->gradient_is_derivative) continue;
     Tensors plain;
     for (size_t i = 0; i < sample.inputs.size(); ++i) {
       const bool floating = sample.varied[i] && is_floating(sample.inputs[i].dtype());

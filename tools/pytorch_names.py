@@ -169,8 +169,8 @@ OTHERWISE = {
         "ndtr": "`0.5 * erfc(-x / sqrt(2))`; `distributions::Normal(0, 1).cdf(x)`",
         "ndtri": "`distributions::Normal(0, 1).icdf(x)`",
         "xlog1py": "`where(x == 0, 0, x * log1p(y))`",
-        "gammainc": "`distributions::Gamma(a, 1).cdf(x)`",
-        "gammaincc": "1 less that, which loses the digits of what is small",
+        "gammainc": "`igamma`",
+        "gammaincc": "`igammac`",
     },
     "torch.distributions": {
         "ExponentialFamily": "`Distribution`; the families of one class aren't told apart",

@@ -26,6 +26,12 @@ Expression cosh(const Expression& x) { return Expression(aorta::cosh(x.tensor())
 Expression tanh(const Expression& x) { return Expression(aorta::tanh(x.tensor())); }
 Expression sigmoid(const Expression& x) { return Expression(aorta::sigmoid(x.tensor())); }
 Expression erfc(const Expression& x) { return Expression(aorta::erfc(x.tensor())); }
+Expression erfcx(const Expression& x) { return Expression(aorta::erfcx(x.tensor())); }
+Expression i0(const Expression& x) { return Expression(aorta::i0(x.tensor())); }
+Expression i0e(const Expression& x) { return Expression(aorta::i0e(x.tensor())); }
+Expression i1(const Expression& x) { return Expression(aorta::i1(x.tensor())); }
+Expression i1e(const Expression& x) { return Expression(aorta::i1e(x.tensor())); }
+Expression mantissa_of(const Expression& x) { return Expression(frexp(x.tensor()).mantissa); }
 Expression digamma(const Expression& x) { return Expression(aorta::digamma(x.tensor())); }
 Expression polygamma(int n, const Expression& x) {
   return Expression(aorta::polygamma(n, x.tensor()));

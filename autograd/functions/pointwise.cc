@@ -287,6 +287,22 @@ void xlogy_gradient(const Tensor& output, const Operand& a, const Operand& b, co
          });
 }
 
+// x^(a-1) e^-x / gamma(a).
+template <class F>
+void incomplete_gamma_gradient(const Tensor& output, const Operand& a, const Operand& x, const F&) {
+  record(F::info.name, output, {a.tensor, x.tensor},
+         [sa = save(a, 0, needs(x)), sx = save(x, 1, needs(x))](Gradients& g) {
+           check(!g.wanted(0), F::info.name, "there is no derivative by a", g.output().shape());
+           if (!g.wanted(1)) return;
+           const DType wide = compute_dtype(g.output().dtype());
+           const Tensor at = g.saved(sx).as_tensor(g.output()).to(wide);
+           const Tensor power = g.saved(sa).as_tensor(g.output()).to(wide);
+           const Tensor density = exp(xlogy(power - 1, at) - at - lgamma(power));
+           const Tensor slope = std::is_same_v<F, Igammac> ? -density : density;
+           g.input(1) = fit((g.output().to(wide) * slope).to(g.output().dtype()), g, 1);
+         });
+}
+
 // Each one's share of the sum of powers: sigmoid of the difference, in powers of e or 2.
 template <class F>
 void logaddexp_gradient(const Tensor& output, const Operand& a, const Operand& b, const F&) {
@@ -381,6 +397,8 @@ void register_pointwise() {
   binary_op<Nextafter>.set_gradient(nextafter_gradient, kNone);
   binary_op<Ldexp>.set_gradient(ldexp_gradient, kNone);
   binary_op<Xlogy>.set_gradient(xlogy_gradient, kFirst | kSecond);
+  binary_op<Igamma>.set_gradient(incomplete_gamma_gradient<Igamma>, kFirst | kSecond);
+  binary_op<Igammac>.set_gradient(incomplete_gamma_gradient<Igammac>, kFirst | kSecond);
   binary_op<Logaddexp>.set_gradient(logaddexp_gradient<Logaddexp>, kFirst | kSecond);
   binary_op<Logaddexp2>.set_gradient(logaddexp_gradient<Logaddexp2>, kFirst | kSecond);
   binary_op<Prelu>.set_gradient(prelu_gradient, kFirst | kSecond);

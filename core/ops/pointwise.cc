@@ -100,6 +100,13 @@ Tensor erfc(const Tensor& input) { return unary<scalar::Erfc>(input); }
 Tensor erfc_(const Tensor& input) { return unary<scalar::Erfc>(input, &input); }
 Tensor erfinv(const Tensor& input) { return unary<scalar::Erfinv>(input); }
 Tensor erfinv_(const Tensor& input) { return unary<scalar::Erfinv>(input, &input); }
+Tensor erfcx(const Tensor& input) { return unary<scalar::Erfcx>(input); }
+Tensor log_ndtr(const Tensor& input) { return unary<scalar::LogNdtr>(input); }
+Tensor i0(const Tensor& input) { return unary<scalar::I0>(input); }
+Tensor i0_(const Tensor& input) { return unary<scalar::I0>(input, &input); }
+Tensor i0e(const Tensor& input) { return unary<scalar::I0e>(input); }
+Tensor i1(const Tensor& input) { return unary<scalar::I1>(input); }
+Tensor i1e(const Tensor& input) { return unary<scalar::I1e>(input); }
 Tensor lgamma(const Tensor& input) { return unary<scalar::Lgamma>(input); }
 Tensor lgamma_(const Tensor& input) { return unary<scalar::Lgamma>(input, &input); }
 Tensor digamma(const Tensor& input) { return unary<scalar::Digamma>(input); }
@@ -143,19 +150,8 @@ Frexp frexp(const Tensor& input) {
   const CalledOp called("frexp");
   check_defined("frexp", {{"input", input}});
   check(is_floating(input.dtype()), "frexp", "dtype must be floating", input.dtype());
-  const Tensor x = input.detach().to(compute_dtype(input.dtype()));
-  const Tensor has_exponent = logical_and(isfinite(x), ne(x, 0));
-  // Next to powers of 2 the logarithm may be rounded to the wrong side.
-  Tensor exponent = floor(log2(abs(where(has_exponent, x, 1)))) + 1;
-  // In two halves, for 2^1074 is no f64.
-  const auto scaled = [&](const Tensor& values) {
-    const Tensor half = trunc(exponent * -0.5);
-    return ldexp(ldexp(values, half), -exponent - half);
-  };
-  const Tensor size = abs(scaled(x));
-  exponent = exponent + ge(size, 1).to(x.dtype()) - lt(size, 0.5).to(x.dtype());
-  exponent = where(has_exponent, exponent, 0);
-  return {scaled(input.to(x.dtype())).to(input.dtype()), exponent.to(DType::i32)};
+  const Tensor exponent = unary<scalar::FrexpExponent>(input.detach());
+  return {unary<scalar::Frexp>(input), exponent.to(DType::i32)};
 }
 Tensor sigmoid(const Tensor& input) { return unary<scalar::Sigmoid>(input); }
 Tensor sigmoid_(const Tensor& input) { return unary<scalar::Sigmoid>(input, &input); }

@@ -101,6 +101,19 @@ Tensor erfc_(const Tensor& input);
 /// The y whose erf(y) is x; infinite at -1 and 1, NaN beyond.
 Tensor erfinv(const Tensor& input);
 Tensor erfinv_(const Tensor& input);
+/// e^(x^2) erfc(x), which doesn't vanish where erfc does.
+Tensor erfcx(const Tensor& input);
+/// log of the normal distribution function, exact far below 0 too.
+Tensor log_ndtr(const Tensor& input);
+/// The modified Bessel function of the first kind of order 0 (NIST DLMF 10.25).
+Tensor i0(const Tensor& input);
+Tensor i0_(const Tensor& input);
+/// e^-|x| i0(x), which doesn't overflow.
+Tensor i0e(const Tensor& input);
+/// The modified Bessel function of the first kind of order 1.
+Tensor i1(const Tensor& input);
+/// e^-|x| i1(x).
+Tensor i1e(const Tensor& input);
 /// log|gamma(x)|.
 Tensor lgamma(const Tensor& input);
 Tensor lgamma_(const Tensor& input);
@@ -120,8 +133,7 @@ struct Frexp {
   Tensor mantissa;  // of the input's dtype, in [0.5, 1) but for its sign
   Tensor exponent;  // i32
 };
-/// Exact, of floating dtypes. 0, infinities and NaN are their mantissas, with exponents 0. Composed
-/// of log2 and ldexp.
+/// Exact, of floating dtypes. 0, infinities and NaN are their mantissas, with exponents 0.
 Frexp frexp(const Tensor& input);
 /// 1 / (1 + exp(-x)).
 Tensor sigmoid(const Tensor& input);
@@ -293,6 +305,15 @@ Tensor ldexp_(const Tensor& input, const Operand& other);
 /// input * log(other), and 0 where input is 0, but NaN where other is.
 Tensor xlogy(const Operand& input, const Operand& other);
 Tensor xlogy_(const Tensor& input, const Operand& other);
+/// The regularised lower incomplete gamma function P(a, x) of a = input and x = other (NIST
+/// DLMF 8.2.4): the integral of t^(a-1) e^-t from 0 to x over gamma(a). Floating dtypes. NaN where
+/// a or x is negative, and of two zeros. Its derivative is that by x; that by a is an error of the
+/// backward pass, as in PyTorch.
+Tensor igamma(const Operand& input, const Operand& other);
+Tensor igamma_(const Tensor& input, const Operand& other);
+/// The upper one: 1 - igamma(a, x), without cancellation.
+Tensor igammac(const Operand& input, const Operand& other);
+Tensor igammac_(const Tensor& input, const Operand& other);
 /// log(exp(input) + exp(other)), exact for numbers of any size.
 Tensor logaddexp(const Operand& input, const Operand& other);
 /// log2(2^input + 2^other).

@@ -269,6 +269,18 @@ Tensor xlogy(const Operand& input, const Operand& other) {
 Tensor xlogy_(const Tensor& input, const Operand& other) {
   return binary<scalar::Xlogy>(input, other, &input);
 }
+Tensor igamma(const Operand& input, const Operand& other) {
+  return binary<scalar::Igamma>(input, other);
+}
+Tensor igamma_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Igamma>(input, other, &input);
+}
+Tensor igammac(const Operand& input, const Operand& other) {
+  return binary<scalar::Igammac>(input, other);
+}
+Tensor igammac_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Igammac>(input, other, &input);
+}
 Tensor logaddexp(const Operand& input, const Operand& other) {
   return binary<scalar::Logaddexp>(input, other);
 }

@@ -77,6 +77,8 @@ Tensor TensorMethods::erfinv() const { return aorta::erfinv(self()); }
 const Tensor& TensorMethods::erfinv_() const { return aorta::erfinv_(self()), self(); }
 Tensor TensorMethods::lgamma() const { return aorta::lgamma(self()); }
 const Tensor& TensorMethods::lgamma_() const { return aorta::lgamma_(self()), self(); }
+Tensor TensorMethods::i0() const { return aorta::i0(self()); }
+const Tensor& TensorMethods::i0_() const { return aorta::i0_(self()), self(); }
 Tensor TensorMethods::digamma() const { return aorta::digamma(self()); }
 const Tensor& TensorMethods::digamma_() const { return aorta::digamma_(self()), self(); }
 Tensor TensorMethods::polygamma(int64_t n) const { return aorta::polygamma(n, self()); }
@@ -235,6 +237,14 @@ const Tensor& TensorMethods::heaviside_(const Operand& values) const {
 Tensor TensorMethods::ldexp(const Operand& other) const { return aorta::ldexp(self(), other); }
 const Tensor& TensorMethods::ldexp_(const Operand& other) const {
   return aorta::ldexp_(self(), other), self();
+}
+Tensor TensorMethods::igamma(const Operand& other) const { return aorta::igamma(self(), other); }
+const Tensor& TensorMethods::igamma_(const Operand& other) const {
+  return aorta::igamma_(self(), other), self();
+}
+Tensor TensorMethods::igammac(const Operand& other) const { return aorta::igammac(self(), other); }
+const Tensor& TensorMethods::igammac_(const Operand& other) const {
+  return aorta::igammac_(self(), other), self();
 }
 Tensor TensorMethods::xlogy(const Operand& other) const { return aorta::xlogy(self(), other); }
 const Tensor& TensorMethods::xlogy_(const Operand& other) const {

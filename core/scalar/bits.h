@@ -103,4 +103,30 @@ AORTA_INLINE T clamp(T x, T low, T high) {
   }
 }
 
+/// x = m 2^e with 0.5 <= |m| < 1; of 0, infinities and NaN m is x and e is 0. Denormal numbers are
+/// made normal before.
+AORTA_INLINE bool has_exponent(float x) { return (abs(x) > 0.0f) & isfinite(x); }
+AORTA_INLINE bool has_exponent(double x) { return (abs(x) > 0.0) & isfinite(x); }
+AORTA_INLINE float mantissa_of(float x) {
+  const uint32_t bits = to_bits(x * select(abs(x) < 0x1p-126f, 0x1p+25f, 1.0f));
+  return select(has_exponent(x), from_bits((bits & 0x807fffffu) | 0x3f000000u), x);
+}
+AORTA_INLINE double mantissa_of(double x) {
+  const uint64_t bits = to_bits(x * select(abs(x) < 0x1p-1022, 0x1p+54, 1.0));
+  return select(has_exponent(x), from_bits((bits & 0x800fffffffffffffu) | 0x3fe0000000000000u), x);
+}
+AORTA_INLINE float exponent_of(float x) {
+  const bool denormal = abs(x) < 0x1p-126f;
+  const uint32_t bits = to_bits(x * select(denormal, 0x1p+25f, 1.0f)) & 0x7fffffffu;
+  const float exponent = static_cast<float>(static_cast<int32_t>(bits >> 23)) - 126.0f;
+  return select(has_exponent(x), exponent - select(denormal, 25.0f, 0.0f), 0.0f);
+}
+AORTA_INLINE double exponent_of(double x) {
+  constexpr double magic = 0x1p+52;  // whose last digits hold an integer
+  const bool denormal = abs(x) < 0x1p-1022;
+  const uint64_t bits = to_bits(abs(x) * select(denormal, 0x1p+54, 1.0));
+  const double exponent = from_bits((bits >> 52) | to_bits(magic)) - (magic + 1022.0);
+  return select(has_exponent(x), exponent - select(denormal, 54.0, 0.0), 0.0);
+}
+
 }  // namespace aorta::scalar

@@ -17,16 +17,17 @@ struct TypeList {
 using UnaryOps = TypeList<  //
     Neg, Abs, Sign, Square, Reciprocal, Floor, Ceil, Round, Trunc, Frac, Clamp, ClampMin, ClampMax,
     Sqrt, Rsqrt, Exp, Exp2, Expm1, Log, Log1p, Log2, Log10, Sin, Cos, Tan, Asin, Acos, Atan, Sinh,
-    Cosh, Tanh, Asinh, Acosh, Atanh, Erf, Erfc, Erfinv, Lgamma, Digamma, Polygamma, Sigmoid, Logit,
-    Relu, Relu6, LeakyRelu, Elu, Selu, Celu, Gelu, GeluTanh, Silu, Mish, Softplus, LogSigmoid,
-    Softsign, Hardtanh, Hardsigmoid, Hardswish, Threshold, Hardshrink, Softshrink, Tanhshrink, Sinc,
-    IsNan, IsInf, IsPosInf, IsNegInf, IsFinite, Signbit, LogicalNot, BitwiseNot>;
+    Cosh, Tanh, Asinh, Acosh, Atanh, Erf, Erfc, Erfinv, Erfcx, LogNdtr, I0, I0e, I1, I1e, Lgamma,
+    Digamma, Polygamma, Sigmoid, Logit, Relu, Relu6, LeakyRelu, Elu, Selu, Celu, Gelu, GeluTanh,
+    Silu, Mish, Softplus, LogSigmoid, Softsign, Hardtanh, Hardsigmoid, Hardswish, Threshold,
+    Hardshrink, Softshrink, Tanhshrink, Sinc, Frexp, FrexpExponent, IsNan, IsInf, IsPosInf,
+    IsNegInf, IsFinite, Signbit, LogicalNot, BitwiseNot>;
 
 using BinaryOps = TypeList<  //
     Add, AddScaled, Sub, SubScaled, Mul, Div, FloorDivide, Fmod, Remainder, Pow, Minimum, Maximum,
-    Atan2, Hypot, Copysign, Heaviside, Ldexp, Xlogy, Logaddexp, Logaddexp2, Prelu, Eq, Ne, Lt, Le,
-    Gt, Ge, LogicalAnd, LogicalOr, LogicalXor, BitwiseAnd, BitwiseOr, BitwiseXor, ShiftLeft,
-    ShiftRight, Gcd, Lcm, Nextafter>;
+    Atan2, Hypot, Copysign, Heaviside, Ldexp, Xlogy, Igamma, Igammac, Logaddexp, Logaddexp2, Prelu,
+    Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor, BitwiseAnd, BitwiseOr, BitwiseXor,
+    ShiftLeft, ShiftRight, Gcd, Lcm, Nextafter>;
 
 using TernaryOps = TypeList<Where, Lerp, Addcmul, Addcdiv>;
 

@@ -76,6 +76,157 @@ struct Polygamma {
   }
 };
 
+/// F's derivative at x, whose terms cancel: of a float in double.
+template <class F, class T>
+AORTA_INLINE T slope_of(T x) {
+  if constexpr (std::is_same_v<T, float>)
+    return static_cast<float>(F::slope(static_cast<double>(x)));
+  else
+    return F::slope(x);
+}
+
+/// e^(x^2) erfc(x).
+struct Erfcx {
+  static constexpr PointwiseInfo info = in_f32(real_function("erfcx"));
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return erfcx(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g * slope_of<Erfcx>(x);
+  }
+  /// 2x erfcx(x) - 2/sqrt(pi), and for large x, where that cancels, its series.
+  template <class T>
+  static AORTA_INLINE T slope(T x) {
+    const auto is_far = x > T(50);
+    const T s = T(1) / (select(is_far, x, T(50)) * select(is_far, x, T(50)));
+    const T series =
+        s * (T(-1) + s * (T(1.5) + s * (T(-3.75) + s * (T(13.125) + s * T(-59.0625)))));
+    const T near = select(is_far, T(0), x), direct = T(2) * near * erfcx(near);
+    return select(is_far, T(0.56418958354775628695) * series, direct - T(1.12837916709551257390));
+  }
+};
+
+/// The logarithm of the normal distribution function.
+struct LogNdtr {
+  static constexpr PointwiseInfo info = in_f32(real_function("log_ndtr"));
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return log_ndtr(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g * T(0.79788456080286535588) / erfcx(x * T(-0.70710678118654752440));
+  }
+};
+
+/// The modified Bessel function of order 0.
+struct I0 {
+  static constexpr PointwiseInfo info = in_f32(real_function("i0"));
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return i0(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g * i1(x);
+  }
+};
+
+/// Over e^|x|.
+struct I0e {
+  static constexpr PointwiseInfo info = real_function("i0e");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return i0e(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g * slope_of<I0e>(x);
+  }
+  template <class T>
+  static AORTA_INLINE T slope(T x) {
+    const T value = i0e(x), part = select(x < T(0), -value, value);
+    return select(abs(x) <= T(0), T(0), i1e(x) - part);  // between both sides of the kink
+  }
+};
+
+/// The modified Bessel function of order 1.
+struct I1 {
+  static constexpr PointwiseInfo info = in_f32(real_function("i1"));
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return i1(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    const auto is_zero = abs(x) <= T(0);
+    const T quotient = i1(x) / select(is_zero, T(1), x);
+    return g * (i0(x) - select(is_zero, T(0.5), quotient));
+  }
+};
+
+/// Over e^|x|.
+struct I1e {
+  static constexpr PointwiseInfo info = real_function("i1e");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return i1e(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g * slope_of<I1e>(x);
+  }
+  template <class T>
+  static AORTA_INLINE T slope(T x) {
+    const auto is_zero = abs(x) <= T(0);
+    const T value = i1e(x), quotient = value / select(is_zero, T(1), x);
+    return i0e(x) - abs(value) - select(is_zero, T(0.5), quotient);
+  }
+};
+
+/// The regularised lower incomplete gamma function: the share of gamma(a) that lies below x.
+struct Igamma {
+  static constexpr PointwiseInfo info = floating_function("igamma");
+  template <class T>
+  AORTA_INLINE T operator()(T a, T x) const {
+    return static_cast<T>(incomplete_gamma(a, x, false));
+  }
+};
+
+/// The upper one: 1 - igamma(a, x), without cancellation.
+struct Igammac {
+  static constexpr PointwiseInfo info = floating_function("igammac");
+  template <class T>
+  AORTA_INLINE T operator()(T a, T x) const {
+    return static_cast<T>(incomplete_gamma(a, x, true));
+  }
+};
+
+/// The m of x = m 2^e, 0.5 <= |m| < 1; of 0, infinities and NaN x.
+struct Frexp {
+  static constexpr PointwiseInfo info = floating_function("frexp");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return mantissa_of(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    const auto has_none = abs(x) <= T(0);
+    return g * select(has_none, T(1), mantissa_of(x) / select(has_none, T(1), x));
+  }
+};
+
+/// The e; of 0, infinities and NaN 0.
+struct FrexpExponent {
+  static constexpr PointwiseInfo info = floating_function("frexp_exponent");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return exponent_of(x);
+  }
+};
+
 /// x log(y), and 0 where x is 0, but for y NaN.
 struct Xlogy {
   static constexpr PointwiseInfo info = real_function("xlogy");

@@ -20,6 +20,14 @@ Row question(const char* op, const char* error) {
           .bad = {{[] { f(Tensor()); }, error}}};
 }
 
+template <Unary f>
+Row special(const char* op, double ulps_f64, Autocasts autocasts = Autocasts::nothing) {
+  return {.op = op,
+          .tolerance = {2, ulps_f64},
+          .calls = {{"default", [](const Tensors& x) -> Tensors { return {f(x[0])}; }}},
+          .autocasts = autocasts};
+}
+
 // Where each call is `f(x)` and `f_(x)`.
 void add_unary(std::vector<Row>& rows) {
   rows.push_back(unary<neg, neg_>("neg", kExact,
@@ -105,6 +113,12 @@ void add_unary(std::vector<Row>& rows) {
   rows.push_back(unary<erfc, erfc_>("erfc", kUlps2));
   rows.push_back(
       unary<erfinv, erfinv_>({.op = "erfinv", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
+  rows.push_back(special<erfcx>("erfcx", 4, Autocasts::f32));
+  rows.push_back(special<log_ndtr>("log_ndtr", 8, Autocasts::f32));
+  rows.push_back(unary<i0, i0_>({.op = "i0", .tolerance = {2, 8}, .autocasts = Autocasts::f32}));
+  rows.push_back(special<i0e>("i0e", 4));
+  rows.push_back(special<i1>("i1", 8, Autocasts::f32));
+  rows.push_back(special<i1e>("i1e", 4));
   // NVIDIA's bound of 4 ULP in f64 is for outside of -11 to -2.26 alone; 91 were seen beside a zero
   // inside.
   rows.push_back(unary<lgamma, lgamma_>("lgamma", {2, 128, 0}));
@@ -143,8 +157,28 @@ void add_unary(std::vector<Row>& rows) {
                              }}},
                   .bad = {{[] { frexp(ones({2}, {.dtype = i64})); },
                            "frexp: dtype must be floating, got i64"}},
-                  .also = {"abs", "add", "floor", "ge", "isfinite", "ldexp", "log2", "logical_and",
-                           "lt", "mul", "ne", "neg", "sub", "to", "trunc", "where"}});
+                  .also = {"frexp_exponent", "to"}});
+}
+
+Tensor without_history(const Tensor& x) { return x.defined() ? x.detach() : x; }
+
+// By the first there is no derivative, as in PyTorch.
+template <Binary f, BinaryInPlace in_place>
+Row incomplete_gamma(const char* op, const char* error) {
+  return {
+      .op = op,
+      .tolerance = {.ulps = 4, .ulps_f64 = 2048},
+      .calls = {{.name = "default",
+                 .run = [](const Tensors& x) -> Tensors {
+                   return {f(without_history(x[0]), x[1])};
+                 },
+                 .in_place = [](const Tensors& x) { return in_place(x[0], x[1]); },
+                 .gradient_is_derivative = false},
+                {.name = "number",
+                 .run = [](const Tensors& x) -> Tensors { return {f(without_history(x[0]), 2.5)}; },
+                 .gradient_is_derivative = false},
+                {"number_left", [](const Tensors& x) -> Tensors { return {f(2.5, x[0])}; }}},
+      .bad = {{[] { f(ones({2}, {.dtype = i64}), 1); }, error}}};
 }
 
 // PyTorch's have no in-place form.
@@ -282,6 +316,10 @@ void add_binary(std::vector<Row>& rows) {
                                          },
                                          "ldexp: shapes must broadcast, got [2,3] and [4]"}}));
   rows.push_back(binary<xlogy, xlogy_>("xlogy", kUlps2));
+  rows.push_back(
+      incomplete_gamma<igamma, igamma_>("igamma", "igamma: dtype must be floating, got i64"));
+  rows.push_back(
+      incomplete_gamma<igammac, igammac_>("igammac", "igammac: dtype must be floating, got i64"));
   rows.push_back(log_of_sum<logaddexp>("logaddexp", "logaddexp: dtype must be floating, got i64"));
   rows.push_back(
       log_of_sum<logaddexp2>("logaddexp2", "logaddexp2: dtype must be floating, got i64"));

@@ -162,6 +162,7 @@ TEST_F(Methods, Unary) {
   BOTH(erfc);
   BOTH(erfinv);
   BOTH(lgamma);
+  BOTH(i0);
   BOTH(digamma);
   EXPECT_EQ(x.polygamma(2).to_vector<float>(), polygamma(2, x).to_vector<float>());
   BOTH(mvlgamma, 2);
@@ -221,6 +222,8 @@ TEST_F(Methods, Binary) {
   BOTH(heaviside, y);
   BOTH(nextafter, y);
   BOTH(ldexp, y);
+  BOTH(igamma, y);
+  BOTH(igammac, y);
   BOTH(xlogy, y);
   SAME(logaddexp, y);
   SAME(logaddexp2, y);

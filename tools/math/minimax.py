@@ -213,6 +213,27 @@ def erfinv_over(w):
     return z / x
 
 
+def bessel_series(order):
+    """u -> I_n(x) over (x/2)^n, where u = x^2/4."""
+    return lambda u: mp.besseli(order, 2 * mp.sqrt(u)) / mp.sqrt(u) ** order if u > mpf("1e-30") else mpf(1)
+
+
+def bessel_tail(order):
+    """t -> sqrt(x) e^-x I_n(x), where t = 16/x - 1."""
+
+    def value(t):
+        x = 16 / max(t + 1, mpf("1e-20"))
+        return mp.besseli(order, x) * mp.exp(-x) * mp.sqrt(x)
+
+    return value
+
+
+def erfcx_over(t):
+    """(1 + 2x) erfcx(x), where t = (x - 3)/(x + 3)."""
+    x = 3 * (1 + t) / max(1 - t, mpf("1e-20"))
+    return (1 + 2 * x) * erfcx(x)
+
+
 LN2_2 = mp.log(2) / 2 + mpf("1e-5")
 SQRT2 = mp.sqrt(2)
 SINE_END = (mp.pi / 4) ** 2 * mpf("1.0001")
@@ -279,6 +300,16 @@ def tables():
     near_zeros = lambda t: mp.loggamma(t + mpf("1.75")) / ((t + mpf("0.75")) * (t - mpf("0.25")))
     yield "kLgammaNear", "log(gamma(x))/((x - 1)(x - 2)) in x - 1.75, |x - 1.75| <= 1, relative", d, *fit(
         near_zeros, -1, 1, 19, lambda t: 1 / near_zeros(t), "d")
+
+    yield "kErfcx", "(1 + 2x) e^(x^2) erfc(x) in (x - 3)/(x + 3), x >= 0, relative", d, *fit(
+        erfcx_over, -1, 1, 24, lambda t: 1 / erfcx_over(t), "d")
+    for order in (0, 1):
+        name, near, far = f"I{order}", bessel_series(order), bessel_tail(order)
+        over = "" if order == 0 else " over x/2"
+        yield f"k{name}Series", f"The Bessel function {name}(x){over} in x^2/4, |x| <= 8, relative", d, *fit(
+            near, 0, 16, 15, lambda u, near=near: 1 / near(u), "d")
+        yield f"k{name}Tail", f"sqrt(x) e^-x {name}(x) in 16/x - 1, x >= 8, relative", d, *fit(
+            far, -1, 1, 22, lambda t, far=far: 1 / far(t), "d")
 
 
 def normal_tail_points(count):

@@ -87,10 +87,13 @@ bool is_close(const std::string& op, R got, R want, double x) {
                                            "mish",      "erfc",      "lerp",       "digamma",
                                            "logaddexp", "logaddexp2"};
     const double unit = std::numeric_limits<R>::epsilon();
+    // Doubles of a power of e whose exponent is rounded.
+    const bool is_power = op.starts_with("igamma") && std::is_same_v<R, double>;
     const double scale =
         std::abs(static_cast<double>(want)) + (cancels.contains(op) ? std::abs(x) + 1e-35 : 0);
     return std::abs(static_cast<double>(got) - static_cast<double>(want)) <=
-           8 * unit * scale + static_cast<double>(std::numeric_limits<R>::min());
+           (is_power ? 2048 : 8) * unit * scale +
+               static_cast<double>(std::numeric_limits<R>::min());
   } else {
     return got == want;
   }
@@ -194,9 +197,10 @@ TEST(Functors, ParametersAreExactInEveryType) {
 // Bounds in ULP. gelu and gelu_tanh raise e to a power that is rounded first.
 TEST(Functors, DoublesMatchMpmath) {
   const std::map<std::string, double> bounds = {
-      {"rsqrt", 2},  {"sigmoid", 3}, {"logsigmoid", 3}, {"softplus", 3}, {"silu", 4},
-      {"mish", 8},   {"elu", 2},     {"selu", 3},       {"gelu", 200},   {"gelu_tanh", 400},
-      {"erfinv", 4}, {"digamma", 8}, {"polygamma", 16}};
+      {"rsqrt", 2}, {"sigmoid", 3},  {"logsigmoid", 3}, {"softplus", 3},  {"silu", 4},
+      {"mish", 8},  {"elu", 2},      {"selu", 3},       {"gelu", 200},    {"gelu_tanh", 400},
+      {"erfcx", 4}, {"log_ndtr", 6}, {"i0", 4},         {"i0e", 4},       {"i1", 5},
+      {"i1e", 4},   {"erfinv", 4},   {"digamma", 8},    {"polygamma", 16}};
   const double beside_zeros = 0x1p-49;  // digamma's, where terms of about 1 cancel
   const npz::Reader reader("tests/fixtures/core/double_functions.npz");
   for (const auto& [name, bound] : bounds) {

@@ -69,6 +69,12 @@ const Row kRows[] = {
     {"erfc", [](double x) { return std::erfc(x); }, 0.6},
     // By our own double function, which functor_test.cc holds to mpmath's.
     {"erfinv", [](double x) { return scalar::erfinv(x); }, 0.8},
+    {"erfcx", [](double x) { return scalar::erfcx(x); }, 0.6},
+    {"log_ndtr", [](double x) { return scalar::log_ndtr(x); }, 0.6},
+    {"i0", [](double x) { return scalar::i0(x); }, 0.6},
+    {"i0e", [](double x) { return scalar::i0e(x); }, 0.6},
+    {"i1", [](double x) { return scalar::i1(x); }, 0.6},
+    {"i1e", [](double x) { return scalar::i1e(x); }, 0.6},
     {"lgamma", [](double x) { return std::lgamma(x); }, 1.2},
     {"polygamma", [](double x) { return scalar::polygamma(1, x); }, 1.0},
     // One unit but beside the zeros.
