@@ -5,8 +5,6 @@
 #include <aorta/cuda/gemm_plan.h>
 
 #include <algorithm>
-#include <array>
-#include <optional>
 
 namespace aorta::cuda {
 namespace {
@@ -16,20 +14,6 @@ using kernel::ConvolutionArgs;
 
 // What tensors are called in a graph.
 enum Uid : int64_t { kX = 1, kY, kW, kBias, kSum };
-
-constexpr int64_t kMostWorkspace = int64_t{1} << 30;
-constexpr int64_t kWidest = 16;  // bytes that engines load at once
-
-cudnnDataType_t data_type(DType dtype) {
-  switch (dtype) {
-    case DType::f16:
-      return CUDNN_DATA_HALF;
-    case DType::bf16:
-      return CUDNN_DATA_BFLOAT16;
-    default:
-      return CUDNN_DATA_FLOAT;
-  }
-}
 
 // cuDNN has more engines for two dimensions than for one, and for both than for three.
 int first_dim(const ConvolutionArgs& args) {
@@ -63,13 +47,13 @@ std::vector<int64_t> inner_strides(const std::vector<int64_t>& dims) {
   return strides;
 }
 
-/// Descriptors as they are made, each finalized when it is added.
+/// The graph of a problem, as it is made.
 class Graph {
  public:
-  Graph(const ConvolutionProblem& problem, const char* op) : p_(problem), op_(op) {}
+  Graph(const ConvolutionProblem& problem, const char* op) : p_(problem), graph_(op) {}
 
-  /// The operation graph; nothing where cuDNN has none of this pattern.
-  std::optional<CudnnDescriptor> build(const CudnnTarget& target) {
+  /// Null where cuDNN has none of this pattern.
+  CudnnParts build(const CudnnTarget& target) {
     const ConvolutionArgs& a = p_.args;
     const int64_t x_channels = a.x_channels, y_channels = a.y_channels;
     const std::vector<int64_t> x_sizes = sizes(a, a.batch, x_channels, &ConvDim::input);
@@ -78,56 +62,32 @@ class Graph {
         sizes(a, y_channels, x_channels / a.groups, &ConvDim::kernel);
     const size_t x = add(kX, x_sizes, p_.x_alignment);
     const size_t y = p_.bias ? add_sum(y_sizes) : add(kY, y_sizes, p_.y_alignment);
-    const size_t w = add(kW, w_sizes, p_.w_alignment);
-    std::vector<cudnnBackendDescriptor_t> operations{parts_[add_convolution(x, y, w)].value()};
+    add_convolution(x, y, add(kW, w_sizes, p_.w_alignment));
     if (p_.bias) {
       std::vector<int64_t> row(y_sizes.size(), 1);
       row[1] = y_channels;
       const size_t bias = add(kBias, row, p_.bias_alignment);
-      operations.push_back(parts_[add_addition(y, bias, add(kY, y_sizes, p_.y_alignment))].value());
+      add_addition(y, bias, add(kY, y_sizes, p_.y_alignment));
     }
-    CudnnDescriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, op_);
-    if (target.handle)
-      graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, target.handle);
-    graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-              static_cast<int64_t>(operations.size()), operations.data());
-    if (!graph.try_finalize()) return std::nullopt;
-    return graph;
+    return std::move(graph_).finish(target);
   }
-
-  std::vector<CudnnDescriptor> take_parts() { return std::move(parts_); }
 
  private:
-  size_t keep(CudnnDescriptor part) {
-    part.finalize();
-    parts_.push_back(std::move(part));
-    return parts_.size() - 1;
-  }
-
-  CudnnDescriptor tensor(Uid uid, const std::vector<int64_t>& dims, int64_t alignment,
-                         cudnnDataType_t type) {
-    const std::vector<int64_t> strides = inner_strides(dims);
-    const int64_t rank = static_cast<int64_t>(dims.size());
-    CudnnDescriptor t(CUDNN_BACKEND_TENSOR_DESCRIPTOR, op_);
-    t.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type);
-    t.set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, rank, dims.data());
-    t.set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, rank, strides.data());
-    t.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, int64_t{uid});
-    t.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, alignment);
-    return t;
-  }
   size_t add(Uid uid, const std::vector<int64_t>& dims, int64_t alignment) {
-    return keep(tensor(uid, dims, alignment, data_type(p_.args.dtype)));
+    return graph_.add_tensor(
+        {uid, dims, inner_strides(dims), cudnn_type(p_.args.dtype), alignment});
   }
   // A result before the bias, which lies in no memory.
   size_t add_sum(const std::vector<int64_t>& dims) {
-    CudnnDescriptor t = tensor(kSum, dims, kWidest, CUDNN_DATA_FLOAT);
-    t.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, true);
-    return keep(std::move(t));
+    return graph_.add_tensor({.id = kSum,
+                              .dims = dims,
+                              .strides = inner_strides(dims),
+                              .type = CUDNN_DATA_FLOAT,
+                              .is_virtual = true});
   }
 
-  size_t add_convolution(size_t x, size_t y, size_t w) {
-    CudnnDescriptor rule(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, op_);
+  void add_convolution(size_t x, size_t y, size_t w) {
+    CudnnDescriptor rule = graph_.make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     const auto set = [&](cudnnBackendAttributeName_t name, int64_t ConvDim::*number) {
       const std::vector<int64_t> numbers = spatial(p_.args, number);
       rule.set(name, CUDNN_TYPE_INT64, static_cast<int64_t>(numbers.size()), numbers.data());
@@ -144,7 +104,7 @@ class Graph {
              static_cast<int64_t>(behind.size()), behind.data());
     set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, &ConvDim::stride);
     set(CUDNN_ATTR_CONVOLUTION_DILATIONS, &ConvDim::dilation);
-    const size_t convolution = keep(std::move(rule));
+    const size_t convolution = graph_.add(std::move(rule));
 
     struct Names {
       cudnnBackendDescriptorType_t type;
@@ -171,89 +131,35 @@ class Graph {
          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW}};
     const Names& names = kNames[static_cast<int>(p_.result)];
-    CudnnDescriptor operation(names.type, op_);
+    CudnnDescriptor operation = graph_.make(names.type);
     operation.set(names.alpha, CUDNN_TYPE_FLOAT, 1.0f);
     operation.set(names.beta, CUDNN_TYPE_FLOAT, 0.0f);
-    operation.set(names.rule, parts_[convolution]);
-    operation.set(names.x, parts_[x]);
-    operation.set(names.y, parts_[y]);
-    operation.set(names.w, parts_[w]);
-    return keep(std::move(operation));
+    operation.set(names.rule, graph_[convolution]);
+    operation.set(names.x, graph_[x]);
+    operation.set(names.y, graph_[y]);
+    operation.set(names.w, graph_[w]);
+    graph_.add_operation(std::move(operation));
   }
 
-  size_t add_addition(size_t sum, size_t bias, size_t out) {
-    CudnnDescriptor rule(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, op_);
+  void add_addition(size_t sum, size_t bias, size_t out) {
+    CudnnDescriptor rule = graph_.make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
     rule.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, CUDNN_POINTWISE_ADD);
     rule.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
-    const size_t addition = keep(std::move(rule));
-    CudnnDescriptor operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, op_);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, parts_[addition]);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, parts_[sum]);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, parts_[bias]);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, parts_[out]);
-    return keep(std::move(operation));
+    const size_t addition = graph_.add(std::move(rule));
+    CudnnDescriptor operation = graph_.make(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, graph_[addition]);
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, graph_[sum]);
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, graph_[bias]);
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, graph_[out]);
+    graph_.add_operation(std::move(operation));
   }
 
   const ConvolutionProblem& p_;
-  const char* op_;
-  std::vector<CudnnDescriptor> parts_;
+  CudnnGraph graph_;
 };
 
-/// What the heuristics advise, the best first.
-std::vector<CudnnDescriptor> advice(const CudnnDescriptor& graph, cudnnBackendHeurMode_t mode,
-                                    const CudnnTarget& target, const char* op) {
-  CudnnDescriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, op);
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
-  if (target.device) {
-    heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, target.device);
-  }
-  std::vector<CudnnDescriptor> list;
-  if (!heuristics.try_finalize()) return list;
-  const auto name = CUDNN_ATTR_ENGINEHEUR_RESULTS;
-  const int64_t count = heuristics.get(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
-  std::vector<cudnnBackendDescriptor_t> values;
-  for (int64_t i = 0; i < count; ++i) {
-    list.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, op);
-    values.push_back(list.back().value());
-  }
-  if (count == 0) return list;
-  const int64_t filled = heuristics.get(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, values.data());
-  while (static_cast<int64_t>(list.size()) > filled) list.pop_back();
-  return list;
-}
-
-/// Whether an engine does only what it may: in f32 tensor cores are TF32, and halves are summed in
-/// f32. Transforms of Fourier's spread an infinity over a whole image.
-bool is_allowed(const CudnnDescriptor& engine, const ConvolutionProblem& problem) {
-  cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
-  const int64_t count = engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
-                                   CUDNN_NUMERICAL_NOTE_TYPE_COUNT, notes);
-  const bool f32 = problem.args.dtype == DType::f32;
-  return std::all_of(notes, notes + count, [&](cudnnBackendNumericalNote_t note) {
-    switch (note) {
-      case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
-        return !f32 || problem.tf32;
-      case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
-        return f32 && problem.tf32;
-      case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
-        return !problem.deterministic;
-      case CUDNN_NUMERICAL_NOTE_WINOGRAD:
-      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4:
-      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
-      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
-        return problem.winograd;
-      case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
-      case CUDNN_NUMERICAL_NOTE_FFT:
-        return false;
-      default:
-        return true;
-    }
-  });
-}
-
 int64_t alignment_for_engines(const void* data) {
-  return std::min<int64_t>(alignment_of(data), kWidest);
+  return std::min<int64_t>(alignment_of(data), kWidestLoad);
 }
 
 }  // namespace
@@ -266,8 +172,8 @@ ConvolutionProblem ConvolutionProblem::make(const ConvolutionArgs& args, ConvRes
   p.bias = args.bias != nullptr;
   p.x_alignment = alignment_for_engines(args.x);
   p.y_alignment = alignment_for_engines(args.y);
-  p.w_alignment = std::min(w_alignment, kWidest);
-  p.bias_alignment = p.bias ? alignment_for_engines(args.bias) : kWidest;
+  p.w_alignment = std::min(w_alignment, kWidestLoad);
+  p.bias_alignment = p.bias ? alignment_for_engines(args.bias) : kWidestLoad;
   p.tf32 = args.dtype == DType::f32 && backends::cudnn::allow_tf32();
   p.deterministic = backends::cudnn::deterministic();
   p.winograd = args.dtype == DType::f32 && winograd_enabled();
@@ -277,7 +183,8 @@ ConvolutionProblem ConvolutionProblem::make(const ConvolutionArgs& args, ConvRes
 }
 
 std::vector<int64_t> ConvolutionProblem::key() const {
-  std::vector<int64_t> key{static_cast<int64_t>(result),
+  std::vector<int64_t> key{static_cast<int64_t>(CudnnKind::convolution),
+                           static_cast<int64_t>(result),
                            static_cast<int64_t>(args.dtype),
                            args.batch,
                            args.groups,
@@ -297,72 +204,23 @@ std::vector<int64_t> ConvolutionProblem::key() const {
   return key;
 }
 
-ConvolutionEngine::ConvolutionEngine(Parts graph, Parts made_from, CudnnDescriptor plan,
-                                     int64_t index)
-    : graph_(std::move(graph)),
-      made_from_(std::move(made_from)),
-      plan_(std::move(plan)),
-      index_(index),
-      workspace_(plan_.get_int64(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)) {}
-
-std::unique_ptr<ConvolutionEngine> ConvolutionEngine::find(const ConvolutionProblem& problem,
-                                                           const CudnnTarget& target,
-                                                           const char* op) {
-  auto engines = find_some(problem, target, op, 1);
-  return engines.empty() ? nullptr : std::move(engines.front());
+std::vector<std::unique_ptr<CudnnEngine>> find_convolutions(const ConvolutionProblem& problem,
+                                                            const CudnnTarget& target,
+                                                            const char* op, size_t most) {
+  const CudnnPermits permits{.f32 = problem.args.dtype == DType::f32,
+                             .tf32 = problem.tf32,
+                             .deterministic = problem.deterministic,
+                             .winograd = problem.winograd};
+  return CudnnEngine::find(Graph(problem, op).build(target), permits, target, op, most);
 }
 
-std::vector<std::unique_ptr<ConvolutionEngine>> ConvolutionEngine::find_some(
-    const ConvolutionProblem& problem, const CudnnTarget& target, const char* op, size_t most) {
-  std::vector<std::unique_ptr<ConvolutionEngine>> engines;
-  Graph builder(problem, op);
-  std::optional<CudnnDescriptor> built = builder.build(target);
-  if (!built) return engines;
-  std::vector<CudnnDescriptor> list = builder.take_parts();
-  list.push_back(std::move(*built));
-  const auto parts = std::make_shared<const std::vector<CudnnDescriptor>>(std::move(list));
-  const CudnnDescriptor& graph = parts->back();
-  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    if (!engines.empty()) break;
-    for (CudnnDescriptor& config : advice(graph, mode, target, op)) {
-      CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR, op);
-      cudnnBackendDescriptor_t value = engine.value();
-      config.get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value);
-      if (!is_allowed(engine, problem)) continue;
-      CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, op);
-      if (target.handle)
-        plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, target.handle);
-      if (target.device) {
-        plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                 target.device);
-      }
-      plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-      if (!plan.try_finalize()) continue;
-      if (plan.get_int64(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) > kMostWorkspace) continue;
-      const int64_t index = engine.get_int64(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
-      std::vector<CudnnDescriptor> own;
-      own.push_back(std::move(engine));
-      own.push_back(std::move(config));
-      engines.emplace_back(new ConvolutionEngine(
-          parts, std::make_shared<const std::vector<CudnnDescriptor>>(std::move(own)),
-          std::move(plan), index));
-      if (engines.size() == most) return engines;
-    }
-  }
-  return engines;
-}
-
-void ConvolutionEngine::run(const ConvolutionArgs& args, const void* w, void* workspace,
-                            cudnnHandle_t handle, const char* op) const {
-  std::array<int64_t, 4> uids{kX, kY, kW, kBias};
-  std::array<const void*, 4> pointers{args.x, args.y, w, args.bias};
-  const int64_t count = args.bias ? 4 : 3;
-  CudnnDescriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, op);
-  pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, uids.data());
-  pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, pointers.data());
-  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace);
-  pack.finalize();
-  check_cudnn(cudnn_library().calls.execute(handle, plan_.value(), pack.value()), op);
+CudnnPointers pointers_of(const ConvolutionArgs& args, const void* w) {
+  CudnnPointers pointers;
+  pointers.add(kX, args.x);
+  pointers.add(kY, args.y);
+  pointers.add(kW, w);
+  if (args.bias) pointers.add(kBias, args.bias);
+  return pointers;
 }
 
 }  // namespace aorta::cuda

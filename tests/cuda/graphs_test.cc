@@ -34,9 +34,10 @@ class CudnnGraphs : public testing::Test {
     device_->finalize();
   }
 
-  std::unique_ptr<ConvolutionEngine> engine(const ConvolutionProblem& problem) {
-    return ConvolutionEngine::find(problem, {.handle = nullptr, .device = device_->value()},
-                                   "test");
+  std::unique_ptr<CudnnEngine> engine(const ConvolutionProblem& problem) {
+    auto engines =
+        find_convolutions(problem, {.handle = nullptr, .device = device_->value()}, "test", 1);
+    return engines.empty() ? nullptr : std::move(engines.front());
   }
 
  private:
@@ -122,9 +123,9 @@ TEST_F(CudnnGraphs, WithABias) {
 // In f32 tensor cores are TF32's, and another engine is chosen where that isn't allowed.
 TEST_F(CudnnGraphs, Tf32IsAnotherEngine) {
   ConvolutionProblem p = problem_of(ConvResult::y, f32, 2, 64, 64, 1);
-  const std::unique_ptr<ConvolutionEngine> exact = engine(p);
+  const std::unique_ptr<CudnnEngine> exact = engine(p);
   p.tf32 = true;
-  const std::unique_ptr<ConvolutionEngine> rounded = engine(p);
+  const std::unique_ptr<CudnnEngine> rounded = engine(p);
   ASSERT_NE(exact, nullptr);
   ASSERT_NE(rounded, nullptr);
   EXPECT_NE(exact->index(), rounded->index());
