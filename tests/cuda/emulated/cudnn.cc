@@ -18,6 +18,7 @@ struct Call {
   CudnnGraph graph;
   int engine;
   std::map<int64_t, void*> pointers;
+  std::map<int64_t, float> values;  // of tensors by value, as they were
   void* workspace;
   int64_t workspace_bytes;
   int device;
@@ -41,21 +42,43 @@ int64_t id_of(const CudnnDescriptor& tensor) {
   return tensor.one<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
 }
 
-size_t bytes_of(const CudnnDescriptor& tensor) {
-  int64_t count = 1;
-  for (const int64_t n : tensor.list<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS)) count *= n;
-  return static_cast<size_t>(
-      count * cudnn_item_bytes(tensor.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE)));
+/// A piece of a tensor without gaps, in bytes from where the tensor begins.
+struct Stretch {
+  int64_t first;
+  size_t bytes;
+};
+
+std::vector<Stretch> stretches_of(const CudnnDescriptor& tensor) {
+  std::vector<int64_t> offsets = cudnn_offsets(tensor);
+  std::sort(offsets.begin(), offsets.end());
+  const int64_t item = cudnn_item_bytes(tensor.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE));
+  std::vector<Stretch> all;
+  for (const int64_t offset : offsets) {
+    const int64_t first = offset * item;
+    if (!all.empty() && first == all.back().first + static_cast<int64_t>(all.back().bytes)) {
+      all.back().bytes += static_cast<size_t>(item);
+    } else if (all.empty() || first != all.back().first) {
+      all.push_back({first, static_cast<size_t>(item)});
+    }
+  }
+  return all;
+}
+
+char* begin_of(const Call& call, const CudnnDescriptor& tensor) {
+  return static_cast<char*>(call.pointers.at(id_of(tensor)));
 }
 
 std::string problem_of_memory(const Call& call, bool when_it_runs) {
   const Memory& memory = Memory::get();
   for (const CudnnDescriptor* t : call.graph.tensors()) {
-    const bool written = t == call.graph.out;
+    if (cudnn_is_value(*t)) continue;
+    const bool written = call.graph.writes(*t);
     const Access access = !when_it_runs ? Access::named : written ? Access::write : Access::read;
-    const std::string problem =
-        memory.problem(call.pointers.at(id_of(*t)), bytes_of(*t), access, call.device, false);
-    if (!problem.empty()) return "tensor " + std::to_string(id_of(*t)) + " in " + problem;
+    for (const Stretch& stretch : stretches_of(*t)) {
+      const std::string problem = memory.problem(begin_of(call, *t) + stretch.first, stretch.bytes,
+                                                 access, call.device, false);
+      if (!problem.empty()) return "tensor " + std::to_string(id_of(*t)) + " in " + problem;
+    }
   }
   if (call.workspace_bytes == 0) return "";
   const std::string problem =
@@ -92,14 +115,22 @@ void run_plan(const Call& call, const CUstream_st& stream) {
     show_write(call.workspace, static_cast<size_t>(call.workspace_bytes));
     std::memset(call.workspace, 0xa5, static_cast<size_t>(call.workspace_bytes));
   }
-  for (const CudnnDescriptor* t : call.graph.tensors()) {
-    if (t != call.graph.out) show_read(call.pointers.at(id_of(*t)), bytes_of(*t));
-  }
-  const CudnnDescriptor& out = *call.graph.out;
-  void* const data = call.pointers.at(id_of(out));
-  show_write(data, bytes_of(out));
-  cudnn_compute(call.graph, call.engine, call.pointers);
-  Memory::get().set_written(reinterpret_cast<uintptr_t>(data), bytes_of(out));
+  const auto each_stretch = [&](bool written, const auto& show) {
+    for (const CudnnDescriptor* t : call.graph.tensors()) {
+      if (cudnn_is_value(*t) || call.graph.writes(*t) != written) continue;
+      for (const Stretch& stretch : stretches_of(*t))
+        show(begin_of(call, *t) + stretch.first, stretch.bytes);
+    }
+  };
+  each_stretch(false, [](char* data, size_t bytes) { show_read(data, bytes); });
+  each_stretch(true, [](char* data, size_t bytes) { show_write(data, bytes); });
+  std::map<int64_t, void*> pointers = call.pointers;
+  std::map<int64_t, float> values = call.values;
+  for (auto& [id, value] : values) pointers[id] = &value;
+  cudnn_compute(call.graph, call.engine, pointers);
+  each_stretch(true, [](char* data, size_t bytes) {
+    Memory::get().set_written(reinterpret_cast<uintptr_t>(data), bytes);
+  });
 }
 
 /// Of a handle that one thread uses at a time: while a call has it.
@@ -143,6 +174,15 @@ cudnnStatus_t status_of_pack(const char* name, const CudnnDescriptor& pack, Call
                           CUDNN_STATUS_BAD_PARAM);
     }
     const uintptr_t address = reinterpret_cast<uintptr_t>(found->second);
+    if (cudnn_is_value(*t)) {
+      if (Memory::get().device_of(address) >= 0) {
+        return cudnn_refuse(name, "a tensor by value lies in the host's memory",
+                            std::to_string(id) + " in " + Memory::get().describe(address),
+                            page::kCudnnTensor, CUDNN_STATUS_BAD_PARAM);
+      }
+      call.values[id] = *static_cast<const float*>(found->second);
+      continue;
+    }
     const auto alignment =
         static_cast<uintptr_t>(t->one<int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT));
     if (address % alignment != 0) {
@@ -196,6 +236,7 @@ cudnnStatus_t execute(const char* name, cudnnHandle_t handle, const CudnnDescrip
   Call call{.graph = {},
             .engine = plan.engine,
             .pointers = {},
+            .values = {},
             .workspace = nullptr,
             .workspace_bytes = 0,
             .device = handle->device,

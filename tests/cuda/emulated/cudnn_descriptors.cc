@@ -15,91 +15,6 @@ thread_local std::string last_error;
 
 using Type = cudnnBackendDescriptorType_t;
 
-/// An attribute: whose it is, of which type, how many elements it may have, and whether one is
-/// finalized without it. What cuDNN computes is read alone. (cuDNN 9.19 itself takes f32 where no
-/// type was set, and 0 for a unique id.)
-struct Attribute {
-  Type of;
-  cudnnBackendAttributeName_t name;
-  cudnnBackendAttributeType_t type;
-  int64_t least, most;
-  bool needed, computed;
-};
-
-constexpr int64_t kMostDims = 8;  // CUDNN_DIM_MAX
-constexpr int64_t kAnyCount = INT64_MAX;
-
-const std::vector<Attribute>& attributes() {
-  static const std::vector<Attribute> all = [] {
-    std::vector<Attribute> list;
-    Type of{};
-    const auto add = [&](cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                         bool needed = true, int64_t most = 1, bool computed = false) {
-      list.push_back({of, name, type, computed ? 0 : 1, most, needed && !computed, computed});
-    };
-    of = CUDNN_BACKEND_TENSOR_DESCRIPTOR;
-    add(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE);
-    add(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, true, kAnyCount);
-    add(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, true, kAnyCount);
-    add(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64);
-    add(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64);
-    add(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, false);
-    of = CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR;
-    add(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE);
-    add(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE);
-    add(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64);
-    for (const auto name :
-         {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES,
-          CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS}) {
-      add(name, CUDNN_TYPE_INT64, true, kMostDims - 2);
-    }
-    const auto operation = [&](Type type, int first) {
-      of = type;
-      const auto name = [&](int i) { return static_cast<cudnnBackendAttributeName_t>(first + i); };
-      for (int i = 0; i < 6; ++i)
-        add(name(i), i < 2 ? CUDNN_TYPE_FLOAT : CUDNN_TYPE_BACKEND_DESCRIPTOR);
-    };
-    operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA);
-    operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA);
-    operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA);
-    of = CUDNN_BACKEND_POINTWISE_DESCRIPTOR;
-    add(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE);
-    add(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE);
-    of = CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR;
-    for (const auto name :
-         {CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
-          CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_ATTR_OPERATION_POINTWISE_YDESC}) {
-      add(name, CUDNN_TYPE_BACKEND_DESCRIPTOR);
-    }
-    of = CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR;
-    add(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE);
-    add(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, true, 64);
-    of = CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR;
-    add(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE);
-    add(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR);
-    add(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, false, 64, true);
-    of = CUDNN_BACKEND_ENGINECFG_DESCRIPTOR;
-    add(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, false, 1, true);
-    of = CUDNN_BACKEND_ENGINE_DESCRIPTOR;
-    add(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, false, 1, true);
-    add(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, false,
-        CUDNN_NUMERICAL_NOTE_TYPE_COUNT, true);
-    of = CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
-    add(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE);
-    add(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR);
-    add(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, false, 1, true);
-    of = CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR;
-    add(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, true, 64);
-    add(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, true, 64);
-    add(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, false);
-    return list;
-  }();
-  return all;
-}
-
 size_t element_bytes(cudnnBackendAttributeType_t type) {
   switch (type) {
     case CUDNN_TYPE_BOOLEAN:
@@ -130,13 +45,15 @@ std::string name_of(cudnnBackendAttributeName_t name) {
 }
 
 /// The attribute that a call is about; null where a rule forbids it, which is reported.
-const Attribute* attribute_of(const char* call, const char* page, const CudnnDescriptor& d,
-                              cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                              bool set, cudnnStatus_t& status) {
-  const auto found = std::find_if(
-      attributes().begin(), attributes().end(),
-      [&](const Attribute& a) { return a.of == d.type && a.name == name && !(set && a.computed); });
-  if (found == attributes().end()) {
+const CudnnAttribute* attribute_of(const char* call, const char* page, const CudnnDescriptor& d,
+                                   cudnnBackendAttributeName_t name,
+                                   cudnnBackendAttributeType_t type, bool set,
+                                   cudnnStatus_t& status) {
+  const auto found = std::find_if(cudnn_attributes().begin(), cudnn_attributes().end(),
+                                  [&](const CudnnAttribute& a) {
+                                    return a.of == d.type && a.name == name && !(set && a.computed);
+                                  });
+  if (found == cudnn_attributes().end()) {
     const bool computed = name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE ||
                           name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE;
     status = cudnn_refuse(call, "an attribute is one of its descriptor's",
@@ -153,24 +70,17 @@ const Attribute* attribute_of(const char* call, const char* page, const CudnnDes
   return &*found;
 }
 
-bool is_virtual(const CudnnDescriptor& tensor) {
-  return tensor.one<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL) != 0;
-}
-
 std::vector<int64_t> dims_of(const CudnnDescriptor& tensor) {
   return tensor.list<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
 }
 
+constexpr int64_t kMostDims = 8;  // CUDNN_DIM_MAX
 constexpr const char* kFinalizedBefore = "what a descriptor is made of is finalized before it";
 
 // ---- Rules of finalized descriptors; what is wrong, or nothing. The statuses are those of cuDNN
 // 9.19, which gives the plain CUDNN_STATUS_BAD_PARAM for some of which the pages name another.
 
-struct Problem {
-  std::string rule, got;
-  const char* page;
-  cudnnStatus_t status = CUDNN_STATUS_BAD_PARAM;
-};
+using Problem = CudnnProblem;
 
 Problem problem_of_tensor(const CudnnDescriptor& d) {
   const std::vector<int64_t> dims = dims_of(d);
@@ -265,20 +175,10 @@ Problem problem_of_operation(const CudnnDescriptor& d) {
   return {"the sizes of x, y and w fit each other", "", page::kCudnnOperation};
 }
 
-std::vector<const CudnnDescriptor*> tensors_of(const CudnnDescriptor& operation) {
-  if (is_convolution(operation)) {
-    const Parts p = parts_of(operation);
-    return {p.x, p.y, p.w};
-  }
-  return {operation.part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC),
-          operation.part(CUDNN_ATTR_OPERATION_POINTWISE_BDESC),
-          operation.part(CUDNN_ATTR_OPERATION_POINTWISE_YDESC)};
-}
-
 Problem problem_of_graph(const CudnnDescriptor& d) {
   std::map<int64_t, const CudnnDescriptor*> ids;
   for (void* operation : d.list<void*>(CUDNN_ATTR_OPERATIONGRAPH_OPS)) {
-    for (const CudnnDescriptor* t : tensors_of(*static_cast<CudnnDescriptor*>(operation))) {
+    for (const CudnnDescriptor* t : cudnn_tensors(*static_cast<CudnnDescriptor*>(operation))) {
       const auto id = t->one<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
       if (ids.try_emplace(id, t).first->second != t) {
         return {"a unique id is one tensor's of a graph", std::to_string(id), page::kCudnnGraph,
@@ -286,6 +186,7 @@ Problem problem_of_graph(const CudnnDescriptor& d) {
       }
     }
   }
+  if (const Problem problem = cudnn_problem_of_order(d); problem.page) return problem;
   // A convolution that writes nothing is a graph, for which there is no engine.
   if (CudnnGraph().read(d) || d.list<void*>(CUDNN_ATTR_OPERATIONGRAPH_OPS).size() == 1) return {};
   // No rule is broken: cuDNN has no engine of this pattern.
@@ -323,7 +224,7 @@ Problem problem_of_pack(const CudnnDescriptor& d) {
 Problem problem_of(CudnnDescriptor& d) {
   if (d.finalized)
     return {"a descriptor that is finalized stays as it is", "", page::kCudnnFinalize};
-  for (const Attribute& a : attributes()) {
+  for (const CudnnAttribute& a : cudnn_attributes()) {
     if (a.of != d.type) continue;
     if (a.needed && !d.has(a.name)) {
       return {"a descriptor is finalized with all attributes that it needs",
@@ -348,7 +249,7 @@ Problem problem_of(CudnnDescriptor& d) {
     case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
       return problem_of_pack(d);
     default:
-      return is_convolution(d) ? problem_of_operation(d) : Problem{};
+      return is_convolution(d) ? problem_of_operation(d) : cudnn_problem_of_operation(d);
   }
 }
 
@@ -419,12 +320,23 @@ cudnnStatus_t cudnn_refuse(const char* call, const std::string& rule, const std:
 void set_cudnn_error(const std::string& text) { last_error = text; }
 
 int64_t cudnn_item_bytes(cudnnDataType_t type) {
-  return type == CUDNN_DATA_DOUBLE ? 8 : type == CUDNN_DATA_FLOAT ? 4 : 2;
+  switch (type) {
+    case CUDNN_DATA_DOUBLE:
+      return 8;
+    case CUDNN_DATA_FLOAT:
+    case CUDNN_DATA_INT32:
+      return 4;
+    case CUDNN_DATA_BOOLEAN:
+      return 1;
+    default:
+      return 2;
+  }
 }
 
 bool CudnnGraph::read(const CudnnDescriptor& graph) {
-  const std::vector<void*> operations = graph.list<void*>(CUDNN_ATTR_OPERATIONGRAPH_OPS);
-  const auto& first = *static_cast<const CudnnDescriptor*>(operations[0]);
+  operations = cudnn_operations(graph);
+  const CudnnDescriptor& first = *operations[0];
+  if (read_attention()) return true;
   if (operations.size() > 2 || !is_convolution(first)) return false;
   const Parts p = parts_of(first);
   result = first.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR         ? y
@@ -437,19 +349,22 @@ bool CudnnGraph::read(const CudnnDescriptor& graph) {
   const CudnnDescriptor* sum = result == y ? p.y : result == x ? p.x : p.w;
   if (operations.size() == 1) {
     out = sum;
-    return !is_virtual(*out);
+    return !cudnn_is_virtual(*out);
   }
-  const auto& addition = *static_cast<const CudnnDescriptor*>(operations[1]);
+  const CudnnDescriptor& addition = *operations[1];
   if (addition.type != CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR || result != y) return false;
   bias = addition.part(CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
   out = addition.part(CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
-  return addition.part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC) == sum && is_virtual(*sum);
+  return addition.part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC) == sum && cudnn_is_virtual(*sum);
 }
 
 std::vector<const CudnnDescriptor*> CudnnGraph::tensors() const {
   std::vector<const CudnnDescriptor*> all;
-  for (const CudnnDescriptor* t : {x_tensor, y_tensor, w_tensor, bias, out}) {
-    if (t && !is_virtual(*t) && std::find(all.begin(), all.end(), t) == all.end()) all.push_back(t);
+  for (const CudnnDescriptor* operation : operations) {
+    for (const CudnnDescriptor* t : cudnn_tensors(*operation)) {
+      const bool known = std::find(all.begin(), all.end(), t) != all.end();
+      if (!cudnn_is_virtual(*t) && !known) all.push_back(t);
+    }
   }
   return all;
 }
@@ -502,7 +417,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t handle,
                         page::kCudnnSet, CUDNN_STATUS_BAD_PARAM);
   }
   cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
-  const Attribute* const a = attribute_of(call, page::kCudnnSet, *d, name, type, true, status);
+  const CudnnAttribute* const a = attribute_of(call, page::kCudnnSet, *d, name, type, true, status);
   if (!a) return status;
   if (!elements || count < a->least || count > a->most) {
     return cudnn_refuse(call, "an attribute has elements, and no more than it may",
@@ -534,7 +449,8 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle,
   CudnnDescriptor* const d = cudnn_descriptor(call, page::kCudnnGet, handle);
   if (!d) return CUDNN_STATUS_BAD_PARAM;
   cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
-  const Attribute* const a = attribute_of(call, page::kCudnnGet, *d, name, type, false, status);
+  const CudnnAttribute* const a =
+      attribute_of(call, page::kCudnnGet, *d, name, type, false, status);
   if (!a) return status;
   if (!d->finalized) {
     return cudnn_refuse(call, "attributes are read from finalized descriptors", name_of(name),

@@ -38,6 +38,18 @@ inline constexpr const char* kCudnnConvolution =
 inline constexpr const char* kCudnnOperation =
     "docs.nvidia.com/deeplearning/cudnn/latest/api/cudnn-graph-library.html, "
     "CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR";
+inline constexpr const char* kCudnnMatmul =
+    "docs.nvidia.com/deeplearning/cudnn/latest/api/cudnn-graph-library.html, "
+    "CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR";
+inline constexpr const char* kCudnnPointwise =
+    "docs.nvidia.com/deeplearning/cudnn/latest/api/cudnn-graph-library.html, "
+    "CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR";
+inline constexpr const char* kCudnnReduction =
+    "docs.nvidia.com/deeplearning/cudnn/latest/api/cudnn-graph-library.html, "
+    "CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR";
+inline constexpr const char* kCudnnReshape =
+    "docs.nvidia.com/deeplearning/cudnn/latest/api/cudnn-graph-library.html, "
+    "CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR";
 inline constexpr const char* kCudnnGraph =
     "docs.nvidia.com/deeplearning/cudnn/latest/api/cudnn-graph-library.html, "
     "CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR";
@@ -85,6 +97,25 @@ struct CudnnDescriptor {
   }
 };
 
+/// An attribute: whose it is, of which type, how many elements it may have, and whether one is
+/// finalized without it. What cuDNN computes is read alone. (cuDNN 9.19 itself takes f32 where no
+/// type was set, and 0 for a unique id.)
+struct CudnnAttribute {
+  cudnnBackendDescriptorType_t of;
+  cudnnBackendAttributeName_t name;
+  cudnnBackendAttributeType_t type;
+  int64_t least, most;
+  bool needed, computed;
+};
+const std::vector<CudnnAttribute>& cudnn_attributes();
+
+/// A rule that a descriptor breaks, and the status for it; no page where it breaks none.
+struct CudnnProblem {
+  std::string rule, got;
+  const char* page = nullptr;
+  cudnnStatus_t status = CUDNN_STATUS_BAD_PARAM;
+};
+
 /// The descriptor of a call; null where it is none, which is reported.
 CudnnDescriptor* cudnn_descriptor(const char* call, const char* page,
                                   cudnnBackendDescriptor_t handle);
@@ -99,9 +130,28 @@ void set_cudnn_error(const std::string& text);
 /// Bytes of an element.
 int64_t cudnn_item_bytes(cudnnDataType_t type);
 
-/// The graph of a convolution: which result, and what with.
+// Operations: their tensors, and the rules of those that aren't convolutions.
+
+std::vector<const CudnnDescriptor*> cudnn_operations(const CudnnDescriptor& graph);
+std::vector<const CudnnDescriptor*> cudnn_inputs(const CudnnDescriptor& operation);
+const CudnnDescriptor* cudnn_output(const CudnnDescriptor& operation);
+/// What it reads and, at the end, what it writes.
+std::vector<const CudnnDescriptor*> cudnn_tensors(const CudnnDescriptor& operation);
+CudnnProblem cudnn_problem_of_operation(const CudnnDescriptor& operation);
+/// What an operation reads without another having written it.
+CudnnProblem cudnn_problem_of_order(const CudnnDescriptor& graph);
+
+bool cudnn_is_virtual(const CudnnDescriptor& tensor);
+/// Whether it is a number in the host's memory.
+bool cudnn_is_value(const CudnnDescriptor& tensor);
+/// Where a tensor's numbers are: in elements from its first, the last dimension the fastest.
+std::vector<int64_t> cudnn_offsets(const CudnnDescriptor& tensor);
+
+/// The graph of a convolution or of attention: which result, and what with.
 struct CudnnGraph {
-  enum Result { y, x, w } result = y;
+  enum Result { y, x, w, attention, attention_gradients } result = y;
+  std::vector<const CudnnDescriptor*> operations;
+  // Of a convolution:
   const CudnnDescriptor *x_tensor = nullptr, *y_tensor = nullptr, *w_tensor = nullptr;
   const CudnnDescriptor* bias = nullptr;  // null for none
   const CudnnDescriptor* out = nullptr;   // what is written
@@ -110,8 +160,13 @@ struct CudnnGraph {
   /// That of a finalized operation graph of one of the patterns that are supported; false for
   /// another.
   bool read(const CudnnDescriptor& graph);
-  /// Those that lie in memory.
+  bool is_attention() const { return result == attention || result == attention_gradients; }
+  /// Those that a pack names.
   std::vector<const CudnnDescriptor*> tensors() const;
+  bool writes(const CudnnDescriptor& tensor) const;
+
+ private:
+  bool read_attention();
 };
 
 /// Engines for a graph, by number, the best first. Which there are is a small table, and now and
@@ -121,7 +176,20 @@ std::vector<cudnnBackendNumericalNote_t> cudnn_notes(const CudnnGraph& graph, in
 /// Whether an engine that was advised makes a plan after all.
 bool cudnn_takes(const CudnnGraph& graph, int engine);
 int64_t cudnn_workspace(const CudnnGraph& graph, int engine);
+/// Numbers as they lie in memory, and rounded to a type.
+double cudnn_load(const void* data, cudnnDataType_t type, int64_t i);
+void cudnn_store(void* data, cudnnDataType_t type, int64_t i, double value);
+double cudnn_rounded(cudnnDataType_t type, double value);
 /// Computes it; pointers by unique id.
 void cudnn_compute(const CudnnGraph& graph, int engine, const std::map<int64_t, void*>& pointers);
+
+// The same of attention.
+
+std::vector<int> attention_engines(const CudnnGraph& graph, cudnnBackendHeurMode_t mode);
+std::vector<cudnnBackendNumericalNote_t> attention_notes(const CudnnGraph& graph, int engine);
+bool attention_takes(const CudnnGraph& graph, int engine);
+int64_t attention_workspace(const CudnnGraph& graph, int engine);
+void attention_compute(const CudnnGraph& graph, int engine,
+                       const std::map<int64_t, void*>& pointers);
 
 }  // namespace aorta::emulated

@@ -84,46 +84,13 @@ uint64_t hash_of(const CudnnGraph& g) {
   return hash;
 }
 
-double load(const void* data, cudnnDataType_t type, int64_t i) {
-  switch (type) {
-    case CUDNN_DATA_FLOAT:
-      return static_cast<const float*>(data)[i];
-    case CUDNN_DATA_HALF:
-      return static_cast<double>(std::bit_cast<_Float16>(static_cast<const uint16_t*>(data)[i]));
-    default:
-      return std::bit_cast<float>(uint32_t{static_cast<const uint16_t*>(data)[i]} << 16);
-  }
-}
-
-/// Rounds to a type; the bits of a half, as a number of its own.
-double rounded(cudnnDataType_t type, double value) {
-  const float single = static_cast<float>(value);
-  if (type == CUDNN_DATA_FLOAT) return single;
-  if (type == CUDNN_DATA_HALF) return static_cast<double>(static_cast<_Float16>(single));
-  return static_cast<float>(BFloat16(single));
-}
-
-void store(void* data, cudnnDataType_t type, int64_t i, double value) {
-  const float single = static_cast<float>(value);
-  switch (type) {
-    case CUDNN_DATA_FLOAT:
-      static_cast<float*>(data)[i] = single;
-      break;
-    case CUDNN_DATA_HALF:
-      static_cast<uint16_t*>(data)[i] = std::bit_cast<uint16_t>(static_cast<_Float16>(single));
-      break;
-    default:
-      static_cast<BFloat16*>(data)[i] = BFloat16(single);
-  }
-}
-
 std::vector<double> gather(const void* data, const Problem& p, int64_t count, int engine) {
   std::vector<double> values(static_cast<size_t>(count));
   const bool f32 = p.type == CUDNN_DATA_FLOAT;
   for (int64_t i = 0; i < count; ++i) {
-    double value = load(data, p.type, i);
+    double value = cudnn_load(data, p.type, i);
     if (f32 && engine == kTensorCore) value = to_tf32(static_cast<float>(value));
-    if (f32 && engine == kCoarse) value = rounded(CUDNN_DATA_BFLOAT16, value);
+    if (f32 && engine == kCoarse) value = cudnn_rounded(CUDNN_DATA_BFLOAT16, value);
     values[static_cast<size_t>(i)] = value;
   }
   return values;
@@ -183,7 +150,7 @@ std::vector<Sum> sums(const CudnnGraph& g, const Problem& p, const std::vector<d
       case CudnnGraph::x:
         for (int64_t c = 0; x >= 0 && c < into; ++c) add(x + c, at(a, y) * at(b, w + c));
         break;
-      case CudnnGraph::w:
+      default:  // w
         for (int64_t c = 0; c < into; ++c) add(w + c, (x < 0 ? 0.0 : at(a, x + c)) * at(b, y));
         break;
     }
@@ -199,7 +166,41 @@ int64_t count_of(const CudnnDescriptor& tensor) {
 
 }  // namespace
 
+double cudnn_load(const void* data, cudnnDataType_t type, int64_t i) {
+  switch (type) {
+    case CUDNN_DATA_FLOAT:
+      return static_cast<const float*>(data)[i];
+    case CUDNN_DATA_HALF:
+      return static_cast<double>(std::bit_cast<_Float16>(static_cast<const uint16_t*>(data)[i]));
+    default:
+      return std::bit_cast<float>(uint32_t{static_cast<const uint16_t*>(data)[i]} << 16);
+  }
+}
+
+/// Rounds to a type; the bits of a half, as a number of its own.
+double cudnn_rounded(cudnnDataType_t type, double value) {
+  const float single = static_cast<float>(value);
+  if (cudnn_item_bytes(type) != 2) return single;
+  if (type == CUDNN_DATA_HALF) return static_cast<double>(static_cast<_Float16>(single));
+  return static_cast<float>(BFloat16(single));
+}
+
+void cudnn_store(void* data, cudnnDataType_t type, int64_t i, double value) {
+  const float single = static_cast<float>(value);
+  switch (type) {
+    case CUDNN_DATA_FLOAT:
+      static_cast<float*>(data)[i] = single;
+      break;
+    case CUDNN_DATA_HALF:
+      static_cast<uint16_t*>(data)[i] = std::bit_cast<uint16_t>(static_cast<_Float16>(single));
+      break;
+    default:
+      static_cast<BFloat16*>(data)[i] = BFloat16(single);
+  }
+}
+
 std::vector<int> cudnn_engines(const CudnnGraph& graph, cudnnBackendHeurMode_t mode) {
+  if (graph.is_attention()) return attention_engines(graph, mode);
   const Problem p = problem_of(graph);
   const uint64_t hash = hash_of(graph);
   if (!p.packed || p.type == CUDNN_DATA_DOUBLE || hash % 16 == 15) return {};
@@ -214,6 +215,7 @@ std::vector<int> cudnn_engines(const CudnnGraph& graph, cudnnBackendHeurMode_t m
 }
 
 std::vector<cudnnBackendNumericalNote_t> cudnn_notes(const CudnnGraph& graph, int engine) {
+  if (graph.is_attention()) return attention_notes(graph, engine);
   const bool f32 = problem_of(graph).type == CUDNN_DATA_FLOAT;
   switch (engine) {
     case kTensorCore:
@@ -229,14 +231,17 @@ std::vector<cudnnBackendNumericalNote_t> cudnn_notes(const CudnnGraph& graph, in
 }
 
 bool cudnn_takes(const CudnnGraph& graph, int engine) {
+  if (graph.is_attention()) return attention_takes(graph, engine);
   return engine == kPlain || (hash_of(graph) / 16 + static_cast<uint64_t>(engine)) % 4 != 0;
 }
 
 int64_t cudnn_workspace(const CudnnGraph& graph, int engine) {
+  if (graph.is_attention()) return attention_workspace(graph, engine);
   return engine == kPlain && hash_of(graph) % 2 ? 0 : 1024 * (1 + engine) + 3;
 }
 
 void cudnn_compute(const CudnnGraph& g, int engine, const std::map<int64_t, void*>& pointers) {
+  if (g.is_attention()) return attention_compute(g, engine, pointers);
   const Problem p = problem_of(g);
   const auto data = [&](const CudnnDescriptor* tensor) {
     return pointers.at(tensor->one<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID));
@@ -252,16 +257,16 @@ void cudnn_compute(const CudnnGraph& g, int engine, const std::map<int64_t, void
     const auto singles = sums<float>(g, p, a, b, size, backwards, [](float sum) { return sum; });
     result.assign(singles.begin(), singles.end());
   } else if (engine == kCoarse && p.type != CUDNN_DATA_FLOAT) {
-    result =
-        sums<double>(g, p, a, b, size, false, [&](double sum) { return rounded(p.type, sum); });
+    result = sums<double>(g, p, a, b, size, false,
+                          [&](double sum) { return cudnn_rounded(p.type, sum); });
   } else {
     result = sums<double>(g, p, a, b, size, false, [](double sum) { return sum; });
   }
   const int64_t channels = g.bias ? count_of(*g.bias) : 1;
   for (int64_t i = 0; i < static_cast<int64_t>(size); ++i) {
     double value = result[static_cast<size_t>(i)];
-    if (g.bias) value = static_cast<float>(value) + load(data(g.bias), p.type, i % channels);
-    store(data(g.out), p.type, i, value);
+    if (g.bias) value = static_cast<float>(value) + cudnn_load(data(g.bias), p.type, i % channels);
+    cudnn_store(data(g.out), p.type, i, value);
   }
 }
 
