@@ -103,7 +103,9 @@ __global__ void __launch_bounds__(Tile::kBlock, forward_blocks<Tile, plain>)
   }
 }
 
-void run_attention(const AttentionKernelArgs& args) {
+}  // namespace
+
+void attention_by_kernels(const AttentionKernelArgs& args) {
   const char* const op = "scaled_dot_product_attention";
   const LaunchSite site(args.log_sum);
   if (args.dropout.threshold > 0 && !args.dropout.live) refuse_capture(op, site.stream());
@@ -120,13 +122,6 @@ void run_attention(const AttentionKernelArgs& args) {
              site.stream(), args, rows, columns);
     });
   });
-}
-
-}  // namespace
-
-void register_attention() {
-  set_kernel<attention_op, run_attention>();
-  set_kernel<attention_backward_op, run_attention_backward>();
 }
 
 }  // namespace aorta::cuda

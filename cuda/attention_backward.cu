@@ -228,7 +228,7 @@ void run_as(const AttentionBackwardArgs& args) {
 
 }  // namespace
 
-void run_attention_backward(const AttentionBackwardArgs& args) {
+void attention_backward_by_kernels(const AttentionBackwardArgs& args) {
   visit_floating(args.dtype, [&](auto type) { run_as<decltype(type)>(args); });
 }
 

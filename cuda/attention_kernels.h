@@ -4,7 +4,9 @@
 
 namespace aorta::cuda {
 
-/// The kernel of attention's backward pass, which has a file of its own.
-void run_attention_backward(const kernel::AttentionBackwardArgs& args);
+// Attention by kernels of our own, which take any (attention.cu, attention_backward.cu).
+
+void attention_by_kernels(const kernel::AttentionKernelArgs& args);
+void attention_backward_by_kernels(const kernel::AttentionBackwardArgs& args);
 
 }  // namespace aorta::cuda

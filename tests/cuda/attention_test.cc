@@ -1,6 +1,8 @@
-// Attention on a GPU against the CPU's kernels, which other tests hold against the definition: more
-// than one tile of queries, keys, features and values, and what divides by none.
+// Attention on a GPU, by cuDNN and by kernels of our own, against the CPU's kernels, which other
+// tests hold against the definition: more than one tile of queries, keys, features and values, and
+// what divides by none.
 #include <aorta/autograd/backward.h>
+#include <aorta/core/backends.h>
 #include <aorta/core/ops/attention.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/pointwise.h>
@@ -15,7 +17,25 @@ using namespace aorta;
 
 namespace {
 
-using CudaAttention = gpu_test::Gpu;
+/// By kernels of our own.
+class CudaAttention : public gpu_test::Gpu {
+ protected:
+  void SetUp() override {
+    Gpu::SetUp();
+    backends::cudnn::set_enabled(false);
+  }
+  void TearDown() override {
+    backends::cudnn::set_enabled(before_);
+    Gpu::TearDown();
+  }
+
+ private:
+  const bool before_ = backends::cudnn::enabled();
+};
+
+/// By cuDNN, where it takes them.
+using CudnnAttention = gpu_test::Gpu;
+
 using Tensors = std::vector<Tensor>;
 
 struct Sizes {
@@ -98,6 +118,39 @@ TEST_F(CudaAttention, StridesEqualTheCpus) {
       return result;
     };
     const Tensors wanted = results_of(parts(packed), {}), got = results_of(parts(there), {});
+    for (size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(got[i].strides(), wanted[i].strides());
+      const double most = amax(abs(wanted[i].to(f64))).item<double>();
+      EXPECT_EQ(gpu_test::difference(got[i].transpose(1, 2).cpu().transpose(1, 2), wanted[i], 0,
+                                     8 * gpu_test::tolerance(dtype) * most),
+                "");
+    }
+  }
+}
+
+TEST_F(CudnnAttention, EqualsTheCpus) {
+  for (const DType dtype : {f16, bf16}) {
+    for (const bool is_causal : {false, true}) {
+      expect_equal(operands_of({2, 3, 65, 33, 40, 8}, dtype),
+                   {.is_causal = is_causal, .scale = 0.02});
+      expect_equal(operands_of({1, 2, 40, 70, 24, 72}, dtype),
+                   {.is_causal = is_causal, .scale = 0.1});
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// A packed projection, whose rows lie apart.
+TEST_F(CudnnAttention, StridesEqualTheCpus) {
+  for (const DType dtype : {f16, bf16}) {
+    const Tensor packed = gpu_test::random_values({2, 37, 3, 2, 16}, dtype, 8, false);
+    const auto parts = [](const Tensor& x) {
+      return Tensors{x.select(2, 0).transpose(1, 2), x.select(2, 1).transpose(1, 2),
+                     x.select(2, 2).transpose(1, 2)};
+    };
+    const AttentionOptions options{.is_causal = true, .scale = 0.1};
+    const Tensors wanted = results_of(parts(packed), options),
+                  got = results_of(parts(packed.cuda()), options);
     for (size_t i = 0; i < 4; ++i) {
       EXPECT_EQ(got[i].strides(), wanted[i].strides());
       const double most = amax(abs(wanted[i].to(f64))).item<double>();

@@ -1,7 +1,9 @@
 // What cuDNN itself makes of our graphs, without a GPU: it plans for one that is described to it.
 #include <aorta/core/backends.h>
+#include <aorta/cuda/attention_graph.h>
 #include <aorta/cuda/convolution_graph.h>
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -40,6 +42,10 @@ class CudnnGraphs : public testing::Test {
     return engines.empty() ? nullptr : std::move(engines.front());
   }
 
+  std::unique_ptr<CudnnEngine> engine(const AttentionProblem& problem) {
+    return find_attention(problem, {.handle = nullptr, .device = device_->value()}, "test");
+  }
+
  private:
   std::optional<CudnnDescriptor> device_;
 };
@@ -55,6 +61,29 @@ ConvolutionProblem problem_of(ConvResult result, DType dtype, int spatial, int64
   p.args.y_channels = y_channels;
   p.args.groups = groups;
   for (int d = 3 - spatial; d < 3; ++d) p.args.dims[d] = {14, 14, 3, 1, 1, 1};
+  return p;
+}
+
+/// Where tensors (N, H, rows, columns) lie that come from packed projections (N, rows, H, columns).
+kernel::AttentionOperand operand_of(int64_t heads, int64_t rows, int64_t columns) {
+  return {nullptr, rows * heads * columns, columns, heads * columns, 1};
+}
+
+AttentionProblem problem_of(bool backward, bool is_causal, DType dtype, int64_t length,
+                            int64_t features) {
+  constexpr int64_t kHeads = 4;
+  AttentionProblem p;
+  p.backward = backward;
+  kernel::AttentionBackwardArgs& a = p.args;
+  a.dtype = dtype;
+  a.batch = 2;
+  a.heads = kHeads;
+  a.queries = length;
+  a.keys = 2 * length - 1;
+  a.features = a.value_features = features;
+  a.is_causal = is_causal;
+  a.query = a.output = a.gradient = a.query_gradient = operand_of(kHeads, a.queries, features);
+  a.key = a.value = a.key_gradient = a.value_gradient = operand_of(kHeads, a.keys, features);
   return p;
 }
 
@@ -129,6 +158,23 @@ TEST_F(CudnnGraphs, Tf32IsAnotherEngine) {
   ASSERT_NE(exact, nullptr);
   ASSERT_NE(rounded, nullptr);
   EXPECT_NE(exact->index(), rounded->index());
+}
+
+// Its engines are compiled where a driver is.
+TEST_F(CudnnGraphs, EveryAttentionHasAnEngine) {
+  if (!dlopen("libcuda.so.1", RTLD_LAZY)) GTEST_SKIP() << "libcuda.so.1 isn't found";
+  for (const bool backward : {false, true}) {
+    for (const bool is_causal : {false, true}) {
+      for (const DType dtype : {f16, bf16}) {
+        for (const auto& [length, features] : {std::pair(256, 64), {67, 8}, {2, 128}, {300, 256}}) {
+          const AttentionProblem p = problem_of(backward, is_causal, dtype, length, features);
+          EXPECT_NE(engine(p), nullptr)
+              << name(dtype) << ", backward " << backward << ", causal " << is_causal << ", length "
+              << length << ", features " << features;
+        }
+      }
+    }
+  }
 }
 
 // Which engine is the fastest the clock says, and not the same from run to run.
