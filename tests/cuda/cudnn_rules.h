@@ -145,4 +145,71 @@ struct Convolution {
   cudnnStatus_t finalize() const { return make().finalize(); }
 };
 
+/// c (1, 2, 4, 6) = a (1, 2, 4, 8) b (1, 2, 8, 6), as each case spoils it.
+struct Product {
+  Tensor a{.dims = {1, 2, 4, 8}, .strides = {64, 32, 8, 1}, .id = 1};
+  Tensor b{.dims = {1, 2, 8, 6}, .strides = {96, 48, 6, 1}, .id = 2};
+  Tensor c{.dims = {1, 2, 4, 6}, .strides = {48, 24, 6, 1}, .id = 3};
+
+  cudnnStatus_t finalize() const {
+    Made rule(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
+    rule.set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+    EXPECT_EQ(rule.finalize(), CUDNN_STATUS_SUCCESS);
+    Made operation(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
+    operation.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, rule);
+    operation.set(CUDNN_ATTR_OPERATION_MATMUL_ADESC, a.finalized());
+    operation.set(CUDNN_ATTR_OPERATION_MATMUL_BDESC, b.finalized());
+    operation.set(CUDNN_ATTR_OPERATION_MATMUL_CDESC, c.finalized());
+    return operation.finalize();
+  }
+};
+
+/// y (2, 3, 4) of as many tensors as there are, as each case spoils it.
+struct Pointwise {
+  cudnnPointwiseMode_t mode = CUDNN_POINTWISE_MUL;
+  std::vector<Tensor> from{{.id = 1}, {.id = 2}};
+  Tensor y{.id = 3};
+  std::optional<int64_t> axis = {};
+
+  cudnnStatus_t finalize() const {
+    constexpr Name kOperands[] = {CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
+                                  CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
+                                  CUDNN_ATTR_OPERATION_POINTWISE_TDESC};
+    Made rule(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+    rule.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
+    rule.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+    if (axis) rule.set(CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, *axis);
+    EXPECT_EQ(rule.finalize(), CUDNN_STATUS_SUCCESS);
+    Made operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, rule);
+    for (size_t i = 0; i < from.size(); ++i) operation.set(kOperands[i], from[i].finalized());
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y.finalized());
+    return operation.finalize();
+  }
+};
+
+/// y (2, 3, 1) of x (2, 3, 4), by sums or with the same numbers.
+struct Reduction {
+  Tensor x{.id = 1}, y{.dims = {2, 3, 1}, .strides = {3, 1, 1}, .id = 2};
+
+  cudnnStatus_t finalize() const {
+    Made rule(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+    rule.set(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE,
+             CUDNN_REDUCE_TENSOR_ADD);
+    rule.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+    EXPECT_EQ(rule.finalize(), CUDNN_STATUS_SUCCESS);
+    Made operation(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
+    operation.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, rule);
+    operation.set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x.finalized());
+    operation.set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y.finalized());
+    return operation.finalize();
+  }
+  cudnnStatus_t finalize_reshape() const {
+    Made operation(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+    operation.set(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x.finalized());
+    operation.set(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y.finalized());
+    return operation.finalize();
+  }
+};
+
 }  // namespace aorta::rules

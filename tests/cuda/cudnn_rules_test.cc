@@ -267,6 +267,60 @@ TEST_F(CudnnDescriptors, AnOperationWithoutAKernel) {
   EXPECT_EQ(Convolution{.with_w = false}.finalize(), CUDNN_STATUS_BAD_PARAM);
 }
 
+// ---- Operations of attention's graphs.
+
+TEST_F(CudnnDescriptors, AProduct) { EXPECT_EQ(Product().finalize(), CUDNN_STATUS_SUCCESS); }
+
+TEST_F(CudnnDescriptors, AProductWhoseSizesDoNotFit) {
+  Product inner, outer;
+  inner.b = {.dims = {1, 2, 9, 6}, .strides = {108, 54, 6, 1}, .id = 2};
+  EXPECT_EQ(inner.finalize(), CUDNN_STATUS_BAD_PARAM);
+  outer.c = {.dims = {1, 2, 4, 7}, .strides = {56, 28, 7, 1}, .id = 3};
+  EXPECT_EQ(outer.finalize(), CUDNN_STATUS_BAD_PARAM);
+}
+
+TEST_F(CudnnDescriptors, APointwiseOperation) {
+  EXPECT_EQ(Pointwise().finalize(), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ((Pointwise{.mode = CUDNN_POINTWISE_EXP, .from = {{.id = 1}}}.finalize()),
+            CUDNN_STATUS_SUCCESS);
+}
+
+TEST_F(CudnnDescriptors, APointwiseOperationThatLacksATensor) {
+  EXPECT_EQ((Pointwise{.from = {{.id = 1}}}.finalize()), CUDNN_STATUS_BAD_PARAM);
+  EXPECT_EQ((Pointwise{.mode = CUDNN_POINTWISE_BINARY_SELECT}.finalize()), CUDNN_STATUS_BAD_PARAM);
+}
+
+TEST_F(CudnnDescriptors, APointwiseOperationOfATensorTooMany) {
+  stricter(Pointwise{.mode = CUDNN_POINTWISE_EXP}.finalize(), CUDNN_STATUS_BAD_PARAM);
+}
+
+TEST_F(CudnnDescriptors, APointwiseOperationOfSizesThatDoNotBroadcast) {
+  Pointwise p;
+  p.from[1] = {.dims = {2, 3, 3}, .strides = {9, 3, 1}, .id = 2};
+  stricter(p.finalize(), CUDNN_STATUS_BAD_PARAM);
+}
+
+TEST_F(CudnnDescriptors, AnIndexAlongNoAxis) {
+  Pointwise index{.mode = CUDNN_POINTWISE_GEN_INDEX, .from = {{.id = 1}}};
+  EXPECT_EQ(index.finalize(), CUDNN_STATUS_BAD_PARAM);
+  index.axis = 3;
+  EXPECT_EQ(index.finalize(), CUDNN_STATUS_BAD_PARAM);
+  index.axis = 2;
+  EXPECT_EQ(index.finalize(), CUDNN_STATUS_SUCCESS);
+}
+
+TEST_F(CudnnDescriptors, AReduction) { EXPECT_EQ(Reduction().finalize(), CUDNN_STATUS_SUCCESS); }
+
+TEST_F(CudnnDescriptors, AReductionToAnotherSize) {
+  Reduction r;
+  r.y = {.dims = {2, 3, 2}, .strides = {6, 2, 1}, .id = 2};
+  stricter(r.finalize(), CUDNN_STATUS_BAD_PARAM);
+}
+
+TEST_F(CudnnDescriptors, AReshapeOfOtherNumbers) {
+  EXPECT_EQ(Reduction().finalize_reshape(), CUDNN_STATUS_BAD_PARAM);
+}
+
 // ---- Packs.
 
 TEST_F(CudnnDescriptors, APackWithTooFewPointers) {
