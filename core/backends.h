@@ -23,14 +23,15 @@ int64_t version();
 /// Why `is_available()` is false, in one line; empty when it is true.
 std::string unavailable_reason();
 
-/// Off, kernels of Aorta's own compute every convolution. On at the start (AORTA_CUDNN=0 in the
-/// environment: off).
+/// Off, kernels of Aorta's own compute every convolution and attention. On at the start
+/// (AORTA_CUDNN=0 in the environment: off).
 bool enabled();
 void set_enabled(bool enabled);
 /// TF32, as above, for convolutions in f32. Off at the start; PyTorch's is on.
 bool allow_tf32();
 void set_allow_tf32(bool allowed);
-/// Whether engines that give other bits from run to run are left out. Off at the start.
+/// Whether engines that give other bits from run to run are left out, and those for attention's
+/// gradients, which don't say whether they do. Off at the start.
 bool deterministic();
 void set_deterministic(bool deterministic);
 /// Whether the first convolution of a kind times the engines that the heuristics advise, and keeps

@@ -8,8 +8,8 @@
 namespace aorta::cuda {
 namespace {
 
-// Before, keys whose number 128 doesn't divide weren't left out, and the sums of the query's
-// gradient had to be zeros.
+// With older ones NVIDIA's frontend masks what lies past the last key where 128 doesn't divide
+// their number, and fills the sums of the query's gradient with zeros before 9.6.
 constexpr int64_t kOldest = 91600;
 constexpr int64_t kApart = 256;  // bytes that pieces of a workspace begin at multiples of
 

@@ -21,13 +21,13 @@ struct AttentionOptions {
 };
 /// softmax(scale query key^T + mask) value for query (*, L, E), key (*, S, E) and value (*, S, Ev)
 /// of one floating dtype; the dimensions in front broadcast. A query that sees no key gets zeros.
-/// The (L, S) weights are never written: kernels of our own take them block by block, and keep the
-/// logarithm of a sum a row, from which the backward pass makes them again (Dao et al. 2022,
-/// "FlashAttention"); what dropout drops is asked of the generator again. Half types are summed in
-/// f32; the weights are rounded to the half type where products of it are native. Operands may have
-/// any strides; the result and gradients have the operands' order of dimensions, so that nothing is
-/// copied between them and a packed projection. Where the mask requires a gradient, it is composed
-/// of other ops, which keep the weights.
+/// The (L, S) weights are never written: kernels of our own, or of cuDNN, take them block by block,
+/// and keep the logarithm of a sum a row, from which the backward pass makes them again (Dao et al.
+/// 2022, "FlashAttention"); what dropout drops is asked of the generator again. Half types are
+/// summed in f32; the weights are rounded to the half type where products of it are native.
+/// Operands may have any strides; the result and gradients have the operands' order of dimensions,
+/// so that nothing is copied between them and a packed projection. Where the mask requires a
+/// gradient, it is composed of other ops, which keep the weights.
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionOptions& options = {});
 

@@ -2,6 +2,8 @@
 #include <aorta/tests/cuda/emulated/planted.h>
 #include <cudnn.h>
 
+#include <cmath>
+
 namespace aorta::emulated {
 namespace {
 
