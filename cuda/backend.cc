@@ -334,7 +334,6 @@ bool Backend::begin_capture(Stream stream) {
 }
 
 Graph Backend::end_capture(Stream stream) {
-  const DeviceScope scope(stream.device.index, "capture");
   const cudaStream_t captured = static_cast<cudaStream_t>(stream.handle);
   cudaGraph_t graph = nullptr;
   cudaError_t error = cudaStreamEndCapture(captured, &graph);
@@ -345,10 +344,16 @@ Graph Backend::end_capture(Stream stream) {
     error = cudaStreamEndCapture(captured, &graph);
   Captures::of(stream.device.index).end();
   check_cuda(error, "capture");
+  struct Destroyed {
+    cudaGraph_t graph;
+    ~Destroyed() { succeeded(cudaGraphDestroy(graph)); }
+  };
+  const Destroyed at_the_end{graph};
+  // Not before: where the device can't be asked or made current, the capture has ended all the
+  // same.
+  const DeviceScope scope(stream.device.index, "capture");
   cudaGraphExec_t exec = nullptr;
-  error = cudaGraphInstantiate(&exec, graph, 0);
-  succeeded(cudaGraphDestroy(graph));
-  check_cuda(error, "capture");
+  check_cuda(cudaGraphInstantiate(&exec, graph, 0), "capture");
   return {stream.device, exec};
 }
 

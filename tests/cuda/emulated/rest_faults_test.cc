@@ -264,4 +264,20 @@ TEST_F(CudaRest, MemoryOfACaptureRestsUntilItIsOver) {
   }
 }
 
+// The stream of a capture is used again, so the capture ends whatever fails there.
+TEST_F(CudaRest, ACaptureEndsWhereTheDeviceCannotBeAsked) {
+  for (const bool fails : {true, false}) {
+    const Stream stream = device().create_stream(0);
+    ASSERT_TRUE(device().begin_capture(stream));
+    if (fails) emulated::inject("cudaGetDevice", 1, cudaErrorLaunchFailure);
+    Graph graph{.device = stream.device};
+    const std::string text = error_of([&] { graph = device().end_capture(stream); });
+    emulated::inject_nothing();
+    EXPECT_EQ(text.starts_with("capture: CUDA must succeed, got "), fails) << text;
+    device().destroy_graph(graph, stream);
+    device().destroy_stream(stream);
+    EXPECT_EQ(error_of([] { synchronize("cuda:0"); }), kNoError);
+  }
+}
+
 }  // namespace aorta
