@@ -154,6 +154,10 @@ void register_backend(DeviceType type, DeviceBackend* backend) {
   cuda_backend = backend;
 }
 
+DeviceBackend* loaded_backend(DeviceType type) {
+  return type == DeviceType::cuda ? cuda_backend : nullptr;
+}
+
 namespace detail {
 /// Loads the CUDA plugin once; returns why it can't be used, or nothing.
 std::string load_cuda_plugin();

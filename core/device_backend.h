@@ -88,6 +88,10 @@ class DeviceBackend {
   /// An event that says when it happened too, in a pool of its own.
   virtual Event create_timer(int index) { return create_event(index); }
   virtual void destroy_timer(Event timer) { destroy_event(timer); }
+  /// A profiler's range begins in this thread, and the last one that began ends: for tools that
+  /// listen to the device's programs.
+  virtual void begin_range(const char*) {}
+  virtual void end_range() {}
   /// From one timer to another of its device, when both have happened.
   virtual int64_t nanoseconds_between(Event, Event) { return 0; }
 
@@ -109,6 +113,9 @@ class DeviceBackend {
 /// The backend of a device type. For CUDA this loads the plugin on first use; when there is none,
 /// it throws the reason.
 DeviceBackend& backend(DeviceType type);
+
+/// Null where it isn't loaded yet.
+DeviceBackend* loaded_backend(DeviceType type);
 
 /// From now on no device but the CPU is available, for this reason: in a process where a driver
 /// can't work, as one that was forked by a program that uses it.

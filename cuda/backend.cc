@@ -1,5 +1,7 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/check.h>
 #include <aorta/core/dispatch/device_work.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/recording.h>
 #include <aorta/cuda/allocator.h>
 #include <aorta/cuda/backend.h>
@@ -7,6 +9,7 @@
 #include <aorta/cuda/captures.h>
 #include <aorta/cuda/convolution_cudnn.h>
 #include <aorta/cuda/memory_driver.h>
+#include <aorta/cuda/tool_ranges.h>
 #include <aorta/cuda/wait.h>
 
 #include <atomic>
@@ -79,6 +82,15 @@ cudaStream_t resolve(Stream stream) {
                        : cuda::current_stream(stream.device.index);
 }
 
+// What a profiler says of the host while it waits for a device: who waits.
+class WaitRange {
+ public:
+  explicit WaitRange(const char* op) : range_(called_op() ? called_op() : op, {}, " waits") {}
+
+ private:
+  ProfilerRange range_;
+};
+
 void refuse_wait_in_capture(const char* op) {
   kernel::refuse_in_capture(op, "a captured step must not wait for its device or the host's memory",
                             "a value or a copy of the host's");
@@ -144,12 +156,14 @@ class Backend final : public DeviceBackend {
   void set_current_stream(Stream stream) override;
   void synchronize_stream(Stream stream) override {
     refuse_wait_in_capture("synchronize");
+    const WaitRange range("synchronize");
     const BesideCaptures beside;
     check_cuda(cudaStreamSynchronize(resolve(stream)), "synchronize");
   }
   void synchronize_device(int index) override {
     state_of(index);
     refuse_wait_in_capture("synchronize");
+    const WaitRange range("synchronize");
     const DeviceScope scope(index, "synchronize");
     Captures::of(index).when_over("synchronize",
                                   [] { check_cuda(cudaDeviceSynchronize(), "synchronize"); });
@@ -162,6 +176,8 @@ class Backend final : public DeviceBackend {
   Event create_timer(int index) override {
     return event_of(index, &DeviceState::idle_timers, cudaEventDefault);
   }
+  void begin_range(const char* name) override { begin_tool_range(name); }
+  void end_range() override { end_tool_range(); }
   void destroy_timer(Event timer) override { keep(timer, &DeviceState::idle_timers); }
   int64_t nanoseconds_between(Event from, Event to) override {
     float milliseconds = 0;
@@ -418,6 +434,7 @@ int device_of(const void* data) {
 
 void wait_for_copy(cudaStream_t stream, const char* op) {
   refuse_wait_in_capture(op);
+  const WaitRange range(op);
   const BesideCaptures beside;
   const cudaError_t error = cudaStreamSynchronize(stream);
   if (error != cudaSuccess) cudaDeviceSynchronize();

@@ -20,8 +20,11 @@ void refuse_capture(const char* op, cudaStream_t stream) {
 
 bool synchronous_launches() {
   static const bool on = [] {
-    const char* wish = std::getenv("AORTA_LAUNCH_BLOCKING");
-    return wish && std::string_view(wish) == "1";
+    for (const char* name : {"AORTA_LAUNCH_BLOCKING", "CUDA_LAUNCH_BLOCKING"}) {
+      const char* wish = std::getenv(name);
+      if (wish && std::string_view(wish) == "1") return true;
+    }
+    return false;
   }();
   return on;
 }

@@ -17,11 +17,11 @@ inline void check_cuda(cudaError_t error, const char* op) {
 /// call: a seed, a step count. Each replay would take those of the capture.
 void refuse_capture(const char* op, cudaStream_t stream);
 
-/// True when AORTA_LAUNCH_BLOCKING=1: every launch is waited for, so that a kernel's error names
-/// the kernel's op and not a later one.
+/// True when AORTA_LAUNCH_BLOCKING=1 or CUDA_LAUNCH_BLOCKING=1: every launch is waited for, so that
+/// a kernel's error names the kernel's op and not a later one.
 bool synchronous_launches();
 
-/// With AORTA_LAUNCH_BLOCKING=1: waits for what `op` just queued on `stream`, and throws when it
+/// Where launches are waited for: waits for what `op` just queued on `stream`, and throws when it
 /// failed.
 void check_finished(const char* op, cudaStream_t stream);
 

@@ -146,6 +146,10 @@ Tensor FractionalMaxPool::forward(const Tensor& input) const {
   return fractional_pool(spatial, input, kernel_size, options).values;
 }
 
+ValuesIndices FractionalMaxPool::forward_with_indices(const Tensor& input) const {
+  return fractional_pool(spatial, input, kernel_size, options, "_with_indices");
+}
+
 std::string FractionalMaxPool::type_name() const {
   return layer_name("FractionalMaxPool", spatial);
 }

@@ -33,6 +33,8 @@ ValuesIndices fractional_max_pool3d_with_indices(const Tensor& input, const Dims
 class FractionalMaxPool : public Module {
  public:
   Tensor forward(const Tensor& input) const override;
+  /// See MaxPool::forward_with_indices.
+  ValuesIndices forward_with_indices(const Tensor& input) const;
   std::string type_name() const override;
   std::string extra_repr() const override;
 

@@ -49,6 +49,12 @@ Tensor MaxPool::forward(const Tensor& input) const {
                       : max_pool3d(input, kernel_size, options);
 }
 
+ValuesIndices MaxPool::forward_with_indices(const Tensor& input) const {
+  if (spatial == 1) return max_pool1d_with_indices(input, kernel_size, options);
+  return spatial == 2 ? max_pool2d_with_indices(input, kernel_size, options)
+                      : max_pool3d_with_indices(input, kernel_size, options);
+}
+
 std::string MaxPool::type_name() const { return layer_name("MaxPool", spatial); }
 
 std::string MaxPool::extra_repr() const {
@@ -126,6 +132,14 @@ Tensor AdaptivePool::forward(const Tensor& input) const {
   constexpr decltype(&adaptive_avg_pool2d) kAvg[] = {adaptive_avg_pool1d, adaptive_avg_pool2d,
                                                      adaptive_avg_pool3d};
   return (kind == Kind::max ? kMax : kAvg)[spatial - 1](input, output_size);
+}
+
+ValuesIndices AdaptivePool::forward_with_indices(const Tensor& input) const {
+  check(kind == Kind::max, type_name(), "a mean has no index", input.shape());
+  constexpr decltype(&adaptive_max_pool2d_with_indices) kMax[] = {adaptive_max_pool1d_with_indices,
+                                                                  adaptive_max_pool2d_with_indices,
+                                                                  adaptive_max_pool3d_with_indices};
+  return kMax[spatial - 1](input, output_size);
 }
 
 std::string AdaptivePool::type_name() const {

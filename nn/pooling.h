@@ -18,6 +18,8 @@ using aorta::MaxPoolOptions;
 class MaxPool : public Module {
  public:
   Tensor forward(const Tensor& input) const override;
+  /// And where each lies among its plane's elements, i64 (PyTorch's return_indices), for MaxUnpool.
+  ValuesIndices forward_with_indices(const Tensor& input) const;
   std::string type_name() const override;
   std::string extra_repr() const override;
 
@@ -90,6 +92,8 @@ class AdaptivePool : public Module {
  public:
   enum class Kind : uint8_t { max, avg };
   Tensor forward(const Tensor& input) const override;
+  /// See MaxPool::forward_with_indices. Of the largest elements alone.
+  ValuesIndices forward_with_indices(const Tensor& input) const;
   std::string type_name() const override;
   std::string extra_repr() const override;
 

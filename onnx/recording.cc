@@ -9,8 +9,8 @@ namespace aorta::onnx {
 namespace {
 
 bool is_view(const std::string& op) {
-  static const std::set<std::string> kViews{"view",   "permute",  "expand",    "slice",
-                                            "select", "diagonal", "as_strided"};
+  static const std::set<std::string> kViews{"view",   "permute",  "expand",     "slice",
+                                            "select", "diagonal", "as_strided", "unfold"};
   return kViews.count(op) > 0;
 }
 

@@ -99,24 +99,29 @@ Tensor as_strided_backward(const Tensor& gradient, const Shape& shape, const Str
   return as_strided(flat, input_shape, input_strides, 0);
 }
 
-void as_strided_gradient(Tensor& view, const Tensor& input) {
+void record_strided(const char* op, Tensor& view, const Tensor& input) {
   const Shape shape = view.shape(), input_shape = input.shape();
   const Strides strides = view.strides(), input_strides = input.strides();
   const int64_t offset = view.storage_offset() - input.storage_offset();
   check(view.numel() == 0 ||
             (offset >= 0 && offset + extent(shape, strides) <= extent(input_shape, input_strides)),
-        "as_strided", "where gradients are recorded, every element must lie in the input", "shape ",
-        shape, ", strides ", strides, ", offset ", view.storage_offset());
-  record_view("as_strided", view, input,
-              [shape, strides, offset, input_shape, input_strides](Gradients& g) {
-                if (shape.numel() == 0) {
-                  g.input() = zeros(input_shape,
-                                    {.dtype = g.output().dtype(), .device = g.output().device()});
-                  return;
-                }
-                g.input() = as_strided_backward(g.output(), shape, strides, offset, input_shape,
-                                                input_strides);
-              });
+        op, "where gradients are recorded, every element must lie in the input", "shape ", shape,
+        ", strides ", strides, ", offset ", view.storage_offset());
+  record_view(op, view, input, [shape, strides, offset, input_shape, input_strides](Gradients& g) {
+    if (shape.numel() == 0) {
+      g.input() = zeros(input_shape, {.dtype = g.output().dtype(), .device = g.output().device()});
+      return;
+    }
+    g.input() = as_strided_backward(g.output(), shape, strides, offset, input_shape, input_strides);
+  });
+}
+
+void as_strided_gradient(Tensor& view, const Tensor& input) {
+  record_strided("as_strided", view, input);
+}
+
+void unfold_gradient(Tensor& view, const Tensor& input, int, int64_t, int64_t) {
+  record_strided("unfold", view, input);
 }
 
 // As the views do, one leads to the other's gradient: to dL/dRe + i dL/dIm.
@@ -139,6 +144,7 @@ void register_view() {
   select_op.set_gradient(select_gradient);
   diagonal_op.set_gradient(diagonal_gradient);
   as_strided_op.set_gradient(as_strided_gradient);
+  unfold_op.set_gradient(unfold_gradient);
   view_as_real_op.set_gradient(view_as_real_gradient);
   view_as_complex_op.set_gradient(view_as_complex_gradient);
 }

@@ -1,4 +1,5 @@
 #include <aorta/core/clock.h>
+#include <aorta/core/device_backend.h>
 #include <aorta/core/dispatch/device_ranges.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/io/file.h>
@@ -280,6 +281,10 @@ void ProfilerRange::begin(const char* name, std::initializer_list<const Tensor*>
     if (*suffix == '\0' && input && input->defined()) range.bytes += bytes_of(*input);
   }
   allocated_ = unclaimed_bytes();
+  if (DeviceBackend* const device = loaded_backend(DeviceType::cuda)) {
+    device->begin_range(range.name.c_str());
+    told_ = true;
+  }
   range.duration_ns = -1;  // open
   range.start_ns = nanoseconds_now() - recorder().start_ns;
   const std::lock_guard lock(mine.mutex);
@@ -291,6 +296,7 @@ void ProfilerRange::begin(const char* name, std::initializer_list<const Tensor*>
 
 void ProfilerRange::end() {
   const int64_t end_ns = nanoseconds_now();
+  if (told_) loaded_backend(DeviceType::cuda)->end_range();
   ThreadRanges& mine = ranges_of_thread();
   const std::lock_guard lock(mine.mutex);
   if (mine.run != run_ || place_ >= mine.ranges.size()) return;  // the profiler has stopped

@@ -92,6 +92,7 @@ class ProfilerRange {
   void end();
 
   bool open_ = false;
+  bool told_ = false;      // tools that listen know it
   uint32_t run_ = 0;       // which profiler
   size_t place_ = 0;       // in the thread's list
   int64_t allocated_ = 0;  // by this thread before

@@ -60,6 +60,15 @@ Tensor search(const char* op, const Tensor& sequence, const Tensor& values, bool
 
 }  // namespace
 
+Tensor detail::in_order_of(const Tensor& sequence, const Tensor& sorter) {
+  const CalledOp called("searchsorted");
+  check_defined("searchsorted", {{"sorted_sequence", sequence}});
+  check(sorter.dtype() == DType::i64, "searchsorted", "sorter must be i64", sorter.dtype());
+  check(sorter.shape() == sequence.shape(), "searchsorted", "sorter must have the sequence's shape",
+        sorter.shape(), " for ", sequence.shape());
+  return gather(sequence.detach(), -1, sorter);
+}
+
 Tensor searchsorted(const Tensor& sorted_sequence, const Operand& values, bool right) {
   const CalledOp called("searchsorted");
   check_defined("searchsorted", {{"sorted_sequence", sorted_sequence}});

@@ -2,7 +2,14 @@
 
 #include <aorta/core/ops/pointwise.h>
 
+#include <concepts>
+
 namespace aorta {
+
+namespace detail {
+/// The elements of each row in the order of `sorter`.
+Tensor in_order_of(const Tensor& sequence, const Tensor& sorter);
+}  // namespace detail
 
 /// For each of `values` (.., M) the place (i64) in its row of `sorted_sequence` (.., N), ascending,
 /// before which it would be put to keep the order: the first i with values <= sequence[i], or with
@@ -10,6 +17,18 @@ namespace aorta {
 /// shape, a number too; otherwise all sizes but the last are alike. Both have one dtype, not bool;
 /// a number gets it. Nothing checks the order. No gradient.
 Tensor searchsorted(const Tensor& sorted_sequence, const Operand& values, bool right = false);
+/// What searchsorted takes by name.
+struct SearchsortedOptions {
+  bool right = false;
+  /// i64 of the sequence's shape: the sequence's elements in their order are those at these places
+  /// of their rows, as argsort gives them. Undefined: the sequence is ascending itself.
+  Tensor sorter = {};
+};
+template <std::same_as<SearchsortedOptions> Options = SearchsortedOptions>
+Tensor searchsorted(const Tensor& sorted_sequence, const Operand& values, const Options& options) {
+  if (!options.sorter.defined()) return searchsorted(sorted_sequence, values, options.right);
+  return searchsorted(detail::in_order_of(sorted_sequence, options.sorter), values, options.right);
+}
 /// The place of each element among `boundaries` (N), ascending: searchsorted(boundaries, input).
 Tensor bucketize(const Operand& input, const Tensor& boundaries, bool right = false);
 

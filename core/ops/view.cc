@@ -18,6 +18,7 @@ constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, int, int64_t, int64_t)> 
 constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, int, int64_t)> select_op{"select"};
 constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, int64_t, int, int)> diagonal_op{"diagonal"};
 constinit Op<NoKernel, ViewGradient> as_strided_op{"as_strided"};
+constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, int, int64_t, int64_t)> unfold_op{"unfold"};
 
 }  // namespace aorta::kernel
 
@@ -414,6 +415,7 @@ void kernel::link_view_ops() {
   select_op.link();
   diagonal_op.link();
   as_strided_op.link();
+  unfold_op.link();
   view_as_real_op.link();
   view_as_complex_op.link();
   copy_into_op.link();
@@ -501,7 +503,7 @@ Tensor unfold(const Tensor& input, int64_t dimension, int64_t size, int64_t step
     shape[dim] = (length - size) / step + 1;
     strides[dim] *= shape[dim] > 1 ? step : 1;  // which is less than the length
   }
-  return as_strided(x, shape, strides, x.storage_offset());
+  return record(unfold_op, make_view(x, shape, strides, x.storage_offset()), x, dim, size, step);
 }
 
 }  // namespace aorta

@@ -62,6 +62,9 @@ using ViewGradient = void (*)(Tensor& output, const Tensor& input);
 /// view, reshape without a copy, flatten, squeeze, unsqueeze.
 extern Op<NoKernel, ViewGradient> view_op;
 extern Op<NoKernel, ViewGradient> expand_op, as_strided_op;
+extern Op<NoKernel,
+          void (*)(Tensor& view, const Tensor& input, int dim, int64_t size, int64_t step)>
+    unfold_op;
 /// output dimension i is input dimension dims[i].
 extern Op<NoKernel, void (*)(Tensor& output, const Tensor& input, const Dims& dims)> permute_op;
 /// start, start + step, ... along dim, as many as the output has.

@@ -102,6 +102,24 @@ Names diagonal(const ExportCall& call) {
                     {attribute("axis", line.flat.size() - 1)})};
 }
 
+// Each window's elements by their places.
+Names unfold(const ExportCall& call) {
+  const auto& [dim, size, step] = call.options<int, int64_t, int64_t>();
+  const Tensor taps = arange(size);
+  if (call.input(0).dim() == 0)
+    return {call.node("Gather", {call.reshaped(call[0], {1}), call.constant(taps)},
+                      {attribute("axis", 0)})};
+  call.fix(call.input(0).size(dim));
+  const Tensor windows = arange(call.output().size(dim)) * step;
+  const std::string read = call.node(
+      "Gather", {call[0], call.constant(windows.unsqueeze(1) + taps)}, {attribute("axis", dim)});
+  std::vector<int64_t> order;
+  for (int d = 0; d <= call.input(0).dim(); ++d)
+    if (d != dim + 1) order.push_back(d);
+  order.push_back(dim + 1);
+  return {transposed(call, read, std::move(order))};
+}
+
 // ---- Copies.
 
 Names to(const ExportCall& call) {
@@ -252,6 +270,7 @@ void add_shape_exports(Exports& table) {
   table["slice"] = slice;
   table["select"] = select;
   table["diagonal"] = diagonal;
+  table["unfold"] = unfold;
   table["to"] = to;
   table["copy_"] = copy_into;
   table["fill_"] = fill;

@@ -5,6 +5,7 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/scan.h>
 #include <aorta/core/ops/searchsorted.h>
+#include <aorta/core/ops/sort.h>
 #include <aorta/core/ops/statistics.h>
 #include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
@@ -90,6 +91,23 @@ TEST(Composed, NeighboursOfNumbers) {
       EXPECT_EQ(next_narrow[i], std::nextafter(narrow[i], static_cast<float>(target)));
     }
   }
+}
+
+TEST(Composed, PlacesInASequenceThatIsSortedByPlaces) {
+  const Tensor rows = tensor({{3.0, 1.0, 2.0}, {5.0, 7.0, 6.0}});
+  const Tensor values = tensor({{1.5, 3.0}, {6.0, 8.0}});
+  const Tensor order = argsort(rows, -1);
+  using Places = std::vector<int64_t>;
+  EXPECT_EQ(searchsorted(rows, values, {.sorter = order}).to_vector<int64_t>(),
+            (Places{1, 2, 1, 3}));
+  EXPECT_EQ(searchsorted(rows, values, {.right = true, .sorter = order}).to_vector<int64_t>(),
+            (Places{1, 3, 2, 3}));
+  EXPECT_EQ(searchsorted(sort(rows, -1).values, values, {.right = true}).to_vector<int64_t>(),
+            (Places{1, 3, 2, 3}));
+  EXPECT_EQ(error_of([&] { searchsorted(rows, values, {.sorter = order[0]}); }),
+            "searchsorted: sorter must have the sequence's shape, got [3] for [2,3]");
+  EXPECT_EQ(error_of([&] { searchsorted(rows, values, {.sorter = rows}); }),
+            "searchsorted: sorter must be i64, got f32");
 }
 
 // 2047 / 1.017578125 is 2011.6, and 2012 in f16.

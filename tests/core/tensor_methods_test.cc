@@ -27,7 +27,7 @@
 
 // Every method of TensorMethods beside the function that it stands for: the same bits. A check
 // holds this list, the methods, the functions and PyTorch's methods together
-// (tests/checks/tensor_methods_test.py).
+// (tests/checks/pytorch_names_test.py).
 namespace aorta {
 namespace {
 

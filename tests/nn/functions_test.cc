@@ -392,6 +392,31 @@ TEST(GridSample, Refuses) {
             "for [1,1,3,3]");
 }
 
+TEST(MaxPool, LayersTellTheirIndices) {
+  const auto expect_same = [](const ValuesIndices& got, const ValuesIndices& want) {
+    EXPECT_EQ(got.values.to_vector<float>(), want.values.to_vector<float>());
+    EXPECT_EQ(got.indices.to_vector<int64_t>(), want.indices.to_vector<int64_t>());
+  };
+  const Tensor x = randn({2, 3, 7, 9}), cube = randn({2, 3, 5, 6, 7}), line = randn({2, 3, 11});
+  expect_same(MaxPool1d(3, {.stride = 2}).forward_with_indices(line),
+              max_pool1d_with_indices(line, 3, {.stride = 2}));
+  expect_same(MaxPool2d(3, {.stride = 2, .padding = 1}).forward_with_indices(x),
+              max_pool2d_with_indices(x, 3, {.stride = 2, .padding = 1}));
+  expect_same(MaxPool3d(2).forward_with_indices(cube), max_pool3d_with_indices(cube, 2));
+  expect_same(AdaptiveMaxPool1d(4).forward_with_indices(line),
+              adaptive_max_pool1d_with_indices(line, 4));
+  expect_same(AdaptiveMaxPool2d({3, 4}).forward_with_indices(x),
+              adaptive_max_pool2d_with_indices(x, {3, 4}));
+  expect_same(AdaptiveMaxPool3d(2).forward_with_indices(cube),
+              adaptive_max_pool3d_with_indices(cube, 2));
+  const FractionalMaxPoolOptions options{.output_size = {3, 4},
+                                         .random_samples = full({2, 3, 2}, 0.25)};
+  expect_same(FractionalMaxPool2d(2, options).forward_with_indices(x),
+              fractional_max_pool2d_with_indices(x, 2, options));
+  EXPECT_EQ(error_of([&] { AdaptiveAvgPool2d(2).forward_with_indices(x); }),
+            "AdaptiveAvgPool2d: a mean has no index, got [2,3,7,9]");
+}
+
 TEST(MaxUnpool, IsTheWayBack) {
   const Tensor x = reshape(remainder(arange(35, {.dtype = DType::f64}) * 8, 35), {1, 1, 5, 7});
   const auto [values, indices] = max_pool2d_with_indices(x, 2);

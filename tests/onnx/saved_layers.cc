@@ -417,7 +417,8 @@ struct Convolutions : nn::ModuleOf<Convolutions> {
             deep(x.unsqueeze(2)),
             nn::fold(nn::unfold(x, {2, 3}, {.padding = 1, .stride = 2}), {9, 10}, {2, 3},
                      {.padding = 1, .stride = 2}),
-            nn::unfold(x, {2, 3}, {.padding = 1, .stride = 2})};
+            nn::unfold(x, {2, 3}, {.padding = 1, .stride = 2}),
+            x.unfold(2, 3, 2).unfold(3, 4, 1)};
   }
   nn::Conv2d same{*this, "same", 4, 6, {4, 3}, {.padding = "same"}};
   nn::Conv2d grouped{*this, "grouped", 4,

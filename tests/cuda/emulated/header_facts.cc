@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 #endif
 #include <cublasLt.h>
+#include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtMem.h>
 
 #include <aorta/tests/cuda/emulated/fact_macros.h>
@@ -117,6 +118,13 @@ VALUE(CUDA_R_16F)
 VALUE(CUDA_R_16BF)
 VALUE(CUBLASLT_EPILOGUE_DEFAULT)
 VALUE(CUBLASLT_EPILOGUE_BIAS)
+VALUE(NVTX_VERSION)
+VALUE(NVTX_MESSAGE_TYPE_ASCII)
+SIZE(nvtxEventAttributes_t)
+PLACE(nvtxEventAttributes_t, version)
+PLACE(nvtxEventAttributes_t, size)
+PLACE(nvtxEventAttributes_t, messageType)
+PLACE(nvtxEventAttributes_t, message)
 VALUE(NVTX_EXT_COMPATID_MEM)
 VALUE(NVTX_MEM_HEAP_USAGE_TYPE_SUB_ALLOCATOR)
 VALUE(NVTX_MEM_TYPE_VIRTUAL_ADDRESS)
@@ -210,6 +218,8 @@ CALL(cudaGraphLaunch)
 CALL(cudaGraphExecDestroy)
 CALL(cudaGraphDestroy)
 CALL(nvtxDomainCreateA)
+CALL(nvtxDomainRangePushEx)
+CALL(nvtxDomainRangePop)
 CALL(nvtxMemHeapRegister)
 CALL(nvtxMemHeapUnregister)
 CALL(nvtxMemRegionsRegister)

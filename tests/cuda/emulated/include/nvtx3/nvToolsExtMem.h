@@ -3,6 +3,8 @@
 // The part of NVTX's memory API that cuda/memory_marks.cc uses, declared by us; see cuda_runtime.h.
 // NVTX hands the calls to a tool that listens: here that is the double.
 
+#include <nvtx3/nvToolsExt.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -11,18 +13,12 @@
 #define NVTX_MEM_TYPE_VIRTUAL_ADDRESS 0x1
 #define NVTX_MEM_REGION_REF_TYPE_POINTER 0x1
 
-using nvtxDomainHandle_t = struct nvtxDomainRegistration_st*;
 using nvtxMemHeapHandle_t = struct nvtxMemHeap_v1*;
 using nvtxMemRegionHandle_t = struct nvtxMemRegion_v1*;
 
 union nvtxMemRegionRef_t {
   const void* pointer;
   nvtxMemRegionHandle_t handle;
-};
-union nvtxMessageValue_t {
-  const char* ascii;
-  const wchar_t* unicode;
-  struct nvtxStringRegistration_st* registered;
 };
 struct nvtxMemVirtualRangeDesc_v1 {
   size_t size;
@@ -56,7 +52,6 @@ using nvtxMemRegionsRegisterBatch_t = nvtxMemRegionsRegisterBatch_v1;
 using nvtxMemRegionsUnregisterBatch_t = nvtxMemRegionsUnregisterBatch_v1;
 
 extern "C" {
-nvtxDomainHandle_t nvtxDomainCreateA(const char* name);
 nvtxMemHeapHandle_t nvtxMemHeapRegister(nvtxDomainHandle_t domain, const nvtxMemHeapDesc_t* heap);
 void nvtxMemHeapUnregister(nvtxDomainHandle_t domain, nvtxMemHeapHandle_t heap);
 void nvtxMemRegionsRegister(nvtxDomainHandle_t domain, const nvtxMemRegionsRegisterBatch_t* batch);
