@@ -310,6 +310,34 @@ int check_gradients_on(const Row& row, Device device) {
   return compared;
 }
 
+void check_second_gradients_on(const Row& row, Device device) {
+  std::set<const Call*> seen;
+  for (const Point& point : points_of(row)) {
+    if (!seen.insert(&point.call()).second) continue;
+    SCOPED_TRACE(row.op + "/" + point.sample->name);
+    const auto second_gradients = [&](Device where) {
+      Tensors leaves;
+      for (const Tensor& input : point.leaves())
+        leaves.push_back(input.to(where).detach().requires_grad_(input.requires_grad()));
+      const Question question(point.call().run(leaves), leaves);
+      if (question.used.empty()) return Tensors();
+      const Tensors first = autograd::grad(question.used, question.wanted, question.weights,
+                                           {.create_graph = true, .allow_unused = true});
+      Tensors with_history;
+      for (const Tensor& gradient : first)
+        if (gradient.defined() && gradient.requires_grad()) with_history.push_back(gradient);
+      return with_history.empty() ? Tensors() : gradients_of(with_history, leaves);
+    };
+    const Tensors expected = second_gradients(Device()), actual = second_gradients(device);
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t i = 0; i < actual.size(); ++i) {
+      if (!expected[i].defined()) continue;
+      EXPECT_EQ(actual[i].device(), device);
+      expect_close(actual[i].cpu(), expected[i], 1e-10);
+    }
+  }
+}
+
 void check_gradients_planned(const Row& row) {
   if (row.needs_values) return;
   for (const Point& point : points_of(row)) {

@@ -27,6 +27,8 @@ void check_gradient_dtypes(const Row& row);
 /// Gradients on a device agree with the CPU's in the same dtype. Returns how many samples its
 /// kernels had: where one of the gradient is missing, the error names it.
 int check_gradients_on(const Row& row, Device device);
+/// Gradients of gradients there agree with the CPU's, in f64, at a sample of each call.
+void check_second_gradients_on(const Row& row, Device device);
 /// On meta gradients, and those of gradients, have the shapes and dtypes of the leaves.
 void check_gradients_planned(const Row& row);
 /// Inputs of other layouts get the same gradients.
