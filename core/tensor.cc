@@ -92,6 +92,7 @@ int64_t Tensor::offset_of(const Dims& index) const {
 }
 
 Scalar Tensor::item() const {
+  const CalledOp called("item");
   check_defined("item", {{"input", *this}});
   check(numel() == 1, "item", "only a tensor with one element has a value", shape());
   check(!is_meta(), "item", "the tensor must have values", device());

@@ -60,21 +60,24 @@ Tensor search(const char* op, const Tensor& sequence, const Tensor& values, bool
 
 }  // namespace
 
-Tensor detail::in_order_of(const Tensor& sequence, const Tensor& sorter) {
-  const CalledOp called("searchsorted");
-  check_defined("searchsorted", {{"sorted_sequence", sequence}});
-  check(sorter.dtype() == DType::i64, "searchsorted", "sorter must be i64", sorter.dtype());
-  check(sorter.shape() == sequence.shape(), "searchsorted", "sorter must have the sequence's shape",
-        sorter.shape(), " for ", sequence.shape());
-  return gather(sequence.detach(), -1, sorter);
-}
-
 Tensor searchsorted(const Tensor& sorted_sequence, const Operand& values, bool right) {
   const CalledOp called("searchsorted");
   check_defined("searchsorted", {{"sorted_sequence", sorted_sequence}});
   if (values.tensor) check_defined("searchsorted", {{"values", *values.tensor}});
   return search("searchsorted", sorted_sequence,
                 values_for("searchsorted", values, sorted_sequence), right);
+}
+
+Tensor searchsorted(const Tensor& sorted_sequence, const Operand& values,
+                    const SearchsortedOptions& options) {
+  const Tensor& sorter = options.sorter;
+  if (!sorter.defined()) return searchsorted(sorted_sequence, values, options.right);
+  const CalledOp called("searchsorted");
+  check_defined("searchsorted", {{"sorted_sequence", sorted_sequence}});
+  check(sorter.dtype() == DType::i64, "searchsorted", "sorter must be i64", sorter.dtype());
+  check(sorter.shape() == sorted_sequence.shape(), "searchsorted",
+        "sorter must have the sequence's shape", sorter.shape(), " for ", sorted_sequence.shape());
+  return searchsorted(gather(sorted_sequence.detach(), -1, sorter), values, options.right);
 }
 
 Tensor bucketize(const Operand& input, const Tensor& boundaries, bool right) {

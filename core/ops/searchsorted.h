@@ -2,14 +2,7 @@
 
 #include <aorta/core/ops/pointwise.h>
 
-#include <concepts>
-
 namespace aorta {
-
-namespace detail {
-/// The elements of each row in the order of `sorter`.
-Tensor in_order_of(const Tensor& sequence, const Tensor& sorter);
-}  // namespace detail
 
 /// For each of `values` (.., M) the place (i64) in its row of `sorted_sequence` (.., N), ascending,
 /// before which it would be put to keep the order: the first i with values <= sequence[i], or with
@@ -24,11 +17,8 @@ struct SearchsortedOptions {
   /// of their rows, as argsort gives them. Undefined: the sequence is ascending itself.
   Tensor sorter = {};
 };
-template <std::same_as<SearchsortedOptions> Options = SearchsortedOptions>
-Tensor searchsorted(const Tensor& sorted_sequence, const Operand& values, const Options& options) {
-  if (!options.sorter.defined()) return searchsorted(sorted_sequence, values, options.right);
-  return searchsorted(detail::in_order_of(sorted_sequence, options.sorter), values, options.right);
-}
+Tensor searchsorted(const Tensor& sorted_sequence, const Operand& values,
+                    const SearchsortedOptions& options);
 /// The place of each element among `boundaries` (N), ascending: searchsorted(boundaries, input).
 Tensor bucketize(const Operand& input, const Tensor& boundaries, bool right = false);
 

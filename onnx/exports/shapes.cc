@@ -1,4 +1,5 @@
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/tensor.h>
 #include <aorta/onnx/export_call.h>

@@ -55,7 +55,7 @@ TEST(ToolRanges, WhoWaitsIsNamed) {
   std::vector<std::string> waits;
   for (const ProfiledRange& range : profiler.ranges())
     if (range.name.ends_with(" waits")) waits.push_back(range.name);
-  EXPECT_EQ(waits, (std::vector<std::string>{"item waits", "to waits", "synchronize waits"}));
+  EXPECT_EQ(waits, (std::vector<std::string>{"item waits", "cpu waits", "synchronize waits"}));
   EXPECT_NE(profiler.table().find("item waits"), std::string::npos);
 }
 
