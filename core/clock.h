@@ -14,7 +14,7 @@ inline int64_t nanoseconds_now() {
   return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
 }
 
-/// The same in seconds.
+/// That time in seconds.
 inline double seconds_now() { return 1e-9 * static_cast<double>(nanoseconds_now()); }
 
 /// So many seconds for poll(), which counts milliseconds in an int: at most a week of them, after

@@ -232,7 +232,7 @@ class Communicator::Turn {
     if (comm.timeout() == 0) {
       devices_.changed.wait(lock, has_come);
     } else {
-      // Of the clock that the thread sanitizer knows a wait for.
+      // A time of the clock that the thread sanitizer knows a wait for.
       const auto end = std::chrono::system_clock::now() +
                        std::chrono::microseconds(static_cast<int64_t>(comm.timeout() * 1e6));
       if (!devices_.changed.wait_until(lock, end, has_come)) {

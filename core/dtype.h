@@ -176,7 +176,7 @@ decltype(auto) visit_dtype(DType dtype, F&& f) {
   detail::refuse_complex(dtype);
 }
 
-/// The same for a floating dtype, the half types among them.
+/// Does the same for a floating dtype, the half types among them.
 template <class F>
 decltype(auto) visit_floating(DType dtype, F&& f) {
   switch (dtype) {

@@ -27,7 +27,7 @@ class List : public std::vector<T> {
   List(Values values) : std::vector<T>(std::move(values)) {}  // NOLINT: implicit
 
   using std::vector<T>::operator[];
-  /// Of named values the one of that name; throws `list: there must be a value of the name, ...`.
+  /// The value of that name; throws `list: there must be a value of the name, ...`.
   const auto& operator[](std::string_view name) const requires requires(const T& value) {
     value.second;
   }

@@ -22,7 +22,7 @@
 namespace aorta {
 namespace {
 
-// Of a program that has OpenMP. Its regions would wait in a forked child for threads that there
+// In a program that has OpenMP, its regions would wait in a forked child for threads that there
 // aren't; the child is told one thread. Looked for before any fork, which may leave a lock shut.
 const auto kSetOpenMPThreads =
     reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
@@ -30,7 +30,7 @@ const auto kSetOpenMPThreads =
 // More than any machine has CPUs.
 constexpr int kMostThreads = 4096;
 
-// Those that this process may run on.
+// The number of CPUs that this process may run on.
 int cpus() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(CPU_COUNT(&set), 1) : 1;

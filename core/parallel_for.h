@@ -7,7 +7,7 @@ namespace aorta {
 /// The number of threads that CPU kernels use: OMP_NUM_THREADS, else the CPUs that this process may
 /// run on; 1 in a child that was forked after threads had been used.
 int get_num_threads();
-/// Of OpenMP's regions too, where the program has OpenMP.
+/// Sets that number, for OpenMP's regions too where the program has OpenMP.
 void set_num_threads(int count);
 
 namespace detail {

@@ -148,7 +148,7 @@ void Recording::prepare_launch(bool first) {
   send_numbers();
 }
 
-// Those that are as they were are there.
+// Numbers that are as they were are there already.
 void Recording::send_numbers() {
   for (const auto& numbers : numbers_) {
     if (numbers->sent == numbers->host) continue;

@@ -126,7 +126,7 @@ int64_t checked_extent(const char* op, const Shape& shape, const Strides& stride
 /// `dim` counted from the end when negative; throws unless -ndim <= dim < ndim. A 0-d tensor counts
 /// as 1-d here, as in PyTorch.
 int wrap_dim(const char* op, int64_t dim, int ndim);
-/// The same of several, each of which may come once.
+/// Several dimensions counted so, each of which may come once.
 Dims wrap_dims(const char* op, const Dims& dims, int ndim);
 
 /// The value of `sizes` along `dim`, counted from the end when negative; throws where there is

@@ -143,7 +143,7 @@ class Tensor : public TensorMethods {
     const TensorImpl& self = impl("data");
     return self.storage->data() + self.offset * item_size(self.dtype);
   }
-  /// The same, typed; throws when T isn't the dtype's C++ type.
+  /// The first element's address, typed; throws when T isn't the dtype's C++ type.
   template <class T>
   T* data() const {
     check_dtype(dtype_of<T>);
@@ -328,7 +328,7 @@ inline void check_defined(const char* op, std::initializer_list<NamedOperand> op
   }
 }
 
-/// The same for a list, whose members have numbers: "tensors[2]".
+/// Refuses such members of a list, by name and number: "tensors[2]".
 void check_defined(const char* op, const char* name, std::span<const Tensor> tensors);
 
 /// True for a tensor of 4 or 5 dimensions that lies in the order of channels_last, perhaps with

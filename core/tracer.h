@@ -14,7 +14,7 @@ struct TracedCall {
   std::vector<Tensor> outputs;
   /// Undefined where an input is left out, or a number stands in its place.
   std::vector<Tensor> inputs;
-  /// Of a pointwise op: a number for each input, which counts where that is undefined.
+  /// A pointwise op's numbers, one for each input, which counts where that is undefined.
   std::vector<Scalar> numbers = {};
   /// A std::tuple of what the op takes besides tensors; of a pointwise op, its functor.
   std::any options = {};

@@ -22,7 +22,7 @@ struct CtcArgs {
   const int64_t* target_lengths = nullptr;  // (N), in [0, S]
   void* alpha = nullptr;                    // (N, T, 2 S + 1) in the compute type: see CtcSample
   void* losses = nullptr;                   // (N) in the compute type
-  // Of the backward kernel, which reads alpha and losses.
+  // The following are the backward kernel's, which reads alpha and losses.
   const void* gradient = nullptr;  // (N) in the compute type: of the losses
   bool zero_infinity = false;      // infinite losses have a gradient of 0
   void* beta = nullptr;            // (N, 2, 2 S + 1) in the compute type: two rows
@@ -128,7 +128,7 @@ struct CtcSample {
     }
     return scalar::exp(own) - sum;
   }
-  /// The same for a class that has no state; NaN where no path is.
+  /// The gradient for a class that has no state; NaN where no path is.
   AORTA_INLINE C gradient_elsewhere(int64_t t, int64_t c, C loss) const {
     return scalar::exp(log_prob(t, c)) + (loss - loss);
   }

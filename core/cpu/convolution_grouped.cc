@@ -229,7 +229,7 @@ class GroupedConvolution {
   int64_t grain() const {
     return divide_up(kTaskWork, kernel_rows_ * row_words_ * block_results_ * positions_);
   }
-  // Of the blocks before a place's.
+  // The words of the blocks before a place's.
   int64_t words_before(const Place& place) const {
     return kernel_rows_ * row_words_ * place.first_result;
   }

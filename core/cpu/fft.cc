@@ -170,7 +170,7 @@ Block block_of(const FftArgs& args, int64_t i, int64_t length) {
           std::min(kLines, args.inner - first)};
 }
 
-// The same lines by every second number.
+// The block's lines by every second number.
 Block pairs_of(const Block& block) {
   return {block.start, 2 * block.step, block.between, block.lines};
 }

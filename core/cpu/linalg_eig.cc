@@ -11,7 +11,7 @@ namespace {
 using Values = Eigen::VectorXcd;
 using Vectors = Eigen::MatrixXcd;
 
-// Of length 1, the largest component real, as LAPACK gives them.
+// Makes the length of each vector 1 and its largest component real, as LAPACK gives them.
 void normalize(Vectors& vectors) {
   for (Eigen::Index j = 0; j < vectors.cols(); ++j) {
     auto v = vectors.col(j);

@@ -93,7 +93,7 @@ void pick_columns(T* out, int64_t* places, const T* in, int64_t stride, int64_t 
   }
 }
 
-// The same of one line, in registers.
+// The extremes so far of one line, and where they are, in registers.
 template <class Join, class T>
 void pick_line(T* out, int64_t* places, const T* in, int64_t length) {
   using A = scalar::Accumulator<Compute<T>>;

@@ -9,7 +9,7 @@ namespace aorta::cpu {
 using SoftmaxFunction = void (*)(char* output, const char* input, int64_t row_stride,
                                  int64_t length, int64_t columns, bool log);
 
-/// The same of the gradient of the input, from that of the result and the result.
+/// The gradient of the input, from that of the result and the result, for lines that lie so.
 using SoftmaxBackwardFunction = void (*)(char* input, const char* gradient, const char* output,
                                          int64_t row_stride, int64_t length, int64_t columns);
 

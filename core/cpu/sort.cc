@@ -127,8 +127,8 @@ void take_few(int64_t length, size_t take, const ItemAt& item_at, std::vector<It
 // A line that is shorter is looked at as a whole.
 constexpr int64_t kLong = 2048;
 
-// Of a line the items of ranks `skip` up to `take`, and some beside them; how many come before them
-// all. Keys are counted in as many equal ranges as say where those ranks lie.
+// A line's items of ranks `skip` up to `take`, and some beside them; how many come before them all.
+// Keys are counted in as many equal ranges as say where those ranks lie.
 template <class Key, class ItemAt>
 int64_t take_middle(int64_t length, int64_t skip, int64_t take, const ItemAt& item_at,
                     std::vector<Item<Key>>& items) {

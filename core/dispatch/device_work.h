@@ -18,7 +18,7 @@ extern std::atomic<bool> profiling;
 /// work.
 class DeviceWork {
  public:
-  /// Of the device that is current.
+  /// Begins work on the device that is current.
   DeviceWork(const char* name, DeviceType type, void* stream) {
     if (detail::profiling.load(std::memory_order_relaxed)) [[unlikely]]
       begin(name, type, stream);

@@ -35,7 +35,7 @@ void keep_overwritten(const PointwiseOp& row, const Tensor& out, std::span<Opera
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor* input = inputs[i].tensor;
     if (!input || !input->shares_storage(out)) continue;
-    // Of what where() chooses from, no gradient reads anything.
+    // No gradient reads anything of what where() chooses from.
     const bool is_read = &row == &ternary_op<scalar::Where>
                              ? i == 0
                              : i > 0 || (row.gradients_reading_first() & wanted);

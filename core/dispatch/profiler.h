@@ -18,8 +18,8 @@ struct ProfiledRange {
   int64_t start_ns = 0;  // since the profiler was made
   int64_t duration_ns = 0;
   int64_t multiply_adds = 0;  // of products, those with padding left out
-  /// Of an op: its inputs, the memory that was allocated for it and what it wrote in place; what
-  /// must move if each byte moves once.
+  /// The bytes of an op's inputs, the memory that was allocated for it and what it wrote in place;
+  /// what must move if each byte moves once.
   int64_t bytes = 0;
 };
 

@@ -34,7 +34,7 @@ void tell_tracer(const char* op, std::initializer_list<const Tensor*> outputs,
   }
 }
 
-/// The same for an op of any number of inputs.
+/// Does the same for an op of any number of inputs.
 template <class... Options>
 void tell_tracer(const char* op, std::initializer_list<const Tensor*> outputs,
                  std::span<const Tensor> inputs, const Options&... options) {
@@ -47,7 +47,7 @@ void tell_tracer(const char* op, std::initializer_list<const Tensor*> outputs,
   }
 }
 
-/// The same for a pointwise op.
+/// Does the same for a pointwise op.
 template <class Functor>
 void tell_tracer(const char* op, const Tensor& output, std::initializer_list<Operand> inputs,
                  const Functor& functor) {

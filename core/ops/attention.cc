@@ -86,7 +86,7 @@ DType compute_dtype_of(const Tensor& x) { return is_half(x.dtype()) ? DType::f32
 
 Tensor computed(const Tensor& x) { return x.to(compute_dtype_of(x)); }
 
-// Of differentiable ops, with the whole of the weights.
+// Attention composed of differentiable ops, with the whole of the weights.
 Tensor composed(const AttentionArgs& args) {
   const Tensor scores = attention_scores(args);
   Tensor weights =

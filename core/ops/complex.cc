@@ -154,7 +154,7 @@ Tensor whole_power(const Tensor& z, int64_t n) {
 Tensor general_power(const Tensor& z, const Tensor& w) {
   const Tensor zero = eq(z.detach(), 0);
   const Tensor power = exponential(product(w, logarithm(where(zero, 1, z))));
-  // Of 0 it is 1, 0, infinite, or without a limit.
+  // The power of 0 is 1, 0, infinite, or without a limit.
   const Tensor exponent = w.detach(), re = real(exponent);
   const Tensor at_zero = where(eq(exponent, 0), 1,
                                where(gt(re, 0), zeros_like(exponent),

@@ -34,9 +34,9 @@ Tensor hfft(const Tensor& input, std::optional<int64_t> n = {}, int64_t dim = -1
 Tensor ihfft(const Tensor& input, std::optional<int64_t> n = {}, int64_t dim = -1,
              const char* norm = "backward");
 
-/// The same along several dimensions: `dim`, or, where that is empty, as many of the last ones as
-/// `s` has lengths, or all. A length of -1 is the input's. Those of real signals have half a
-/// spectrum in the last of `dim`.
+/// The transforms along several dimensions: `dim`, or, where that is empty, as many of the last
+/// ones as `s` has lengths, or all. A length of -1 is the input's. Those of real signals have half
+/// a spectrum in the last of `dim`.
 Tensor fftn(const Tensor& input, const Dims& s = {}, const Dims& dim = {},
             const char* norm = "backward");
 Tensor ifftn(const Tensor& input, const Dims& s = {}, const Dims& dim = {},
@@ -49,7 +49,7 @@ Tensor hfftn(const Tensor& input, const Dims& s = {}, const Dims& dim = {},
              const char* norm = "backward");
 Tensor ihfftn(const Tensor& input, const Dims& s = {}, const Dims& dim = {},
               const char* norm = "backward");
-/// The same along two dimensions.
+/// The transforms along two dimensions.
 Tensor fft2(const Tensor& input, const Dims& s = {}, const Dims& dim = {-2, -1},
             const char* norm = "backward");
 Tensor ifft2(const Tensor& input, const Dims& s = {}, const Dims& dim = {-2, -1},
@@ -75,7 +75,7 @@ Tensor ifftshift(const Tensor& input, const Dims& dim = {});
 
 namespace aorta::kernel {
 
-/// Of the lines of dense tensors (line_args.h), of which there are outer x inner.
+/// A transform of the lines of dense tensors (line_args.h), of which there are outer x inner.
 struct FftArgs {
   const void* input;
   void* output;

@@ -182,7 +182,7 @@ void operator^=(Gathered&&, const T&) {
   static_assert(sizeof(T) == 0, "x[places] ^= y changes a copy: use index_put_");
 }
 
-/// Of index tensors or masks a copy, else a view.
+/// A copy where index tensors or masks are among the indices, else a view.
 template <class... Indices>
 auto Tensor::operator()(const Indices&... indices) const {
   static_assert(sizeof...(indices) > 0, "x() has no index");

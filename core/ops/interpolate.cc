@@ -249,7 +249,7 @@ Tensor interpolate(const Tensor& input, const InterpolateOptions& options) {
   const Dims sizes = sizes_of(input, options);
   Shape shape = input.shape();
   for (int d = 0; d < sizes.size(); ++d) shape[2 + d] = sizes[d];
-  // Of no elements no tables are made, which may be long.
+  // For no elements no tables are made, which may be long.
   if (checked_numel("interpolate", shape, item_size(input.dtype())) == 0)
     return input.reshape(shape);
   const Tensor output = resample(input, interpolate_plan(input.shape(), shape, options));

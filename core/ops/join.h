@@ -62,13 +62,13 @@ std::vector<Tensor> hsplit(const Tensor& input, const List<int64_t>& indices);
 inline std::vector<Tensor> hsplit(const Tensor& input, std::initializer_list<int64_t> indices) {
   return hsplit(input, std::vector<int64_t>(indices));
 }
-/// The same of the rows, along the first dimension of 2 or more.
+/// Does the same with the rows, along the first dimension of 2 or more.
 std::vector<Tensor> vsplit(const Tensor& input, int64_t sections);
 std::vector<Tensor> vsplit(const Tensor& input, const List<int64_t>& indices);
 inline std::vector<Tensor> vsplit(const Tensor& input, std::initializer_list<int64_t> indices) {
   return vsplit(input, std::vector<int64_t>(indices));
 }
-/// The same along the third dimension.
+/// Does the same along the third dimension.
 std::vector<Tensor> dsplit(const Tensor& input, int64_t sections);
 std::vector<Tensor> dsplit(const Tensor& input, const List<int64_t>& indices);
 inline std::vector<Tensor> dsplit(const Tensor& input, std::initializer_list<int64_t> indices) {

@@ -89,7 +89,7 @@ struct TriangularOptions {
   bool left = true;            // A X = B, else X A = B
   bool unitriangular = false;  // ones on the diagonal, which isn't read
 };
-/// The same for a triangular A, of which the other triangle isn't read.
+/// X for a triangular A, of which the other triangle isn't read.
 Tensor solve_triangular(const Tensor& A, const Tensor& B, const TriangularOptions& options);
 
 /// A^-1 of A (*, n, n). Errors: A is singular.
@@ -134,8 +134,8 @@ namespace aorta::kernel {
 /// What a kernel found of one matrix of the batch.
 enum class MatrixState : uint8_t { fine, failed, not_finite };
 
-/// Of `count` matrices, dense and row-major, one behind the other; f32 or f64. `states` has one
-/// each.
+/// A decomposition of `count` matrices, dense and row-major, one behind the other; f32 or f64.
+/// `states` has one each.
 struct DecompositionArgs {
   DType dtype;
   int64_t count, m, n;

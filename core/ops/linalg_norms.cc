@@ -25,7 +25,7 @@ Tensor vector_norm(const Tensor& x, double ord, const ReduceDims& dims, bool kee
 
 namespace {
 
-// Of matrices in the last two dimensions.
+// The norm of matrices in the last two dimensions.
 Tensor norm_of_last(const Tensor& A, const MatrixOrder& ord) {
   if (ord.name()) {
     const std::string_view name(ord.name());

@@ -130,8 +130,7 @@ struct AveragePlan {
   body::PoolDim dims[3];  // the last `spatial` ones count
   bool count_include_pad = true;
   int64_t divisor_override = 0;
-  /// Of a gradient: the layout of what it is a gradient of, which averages over all positions don't
-  /// show.
+  /// The layout of what a gradient is a gradient of, which averages over all positions don't show.
   bool channels_last = false;
 };
 /// The averages, and their transpose: every input position's sum of what its windows have divided

@@ -65,7 +65,7 @@ Tensor normal(const Tensor& mean, double std = 1, Generator* generator = nullptr
 Tensor normal(double mean, const Tensor& std, Generator* generator = nullptr);
 Tensor normal(double mean, double std, const Shape& size, const TensorOptions& options = {},
               Generator* generator = nullptr);
-/// Of each element, its rate, a number of the Poisson distribution: products of uniform numbers
+/// A number of the Poisson distribution for each element, its rate: products of uniform numbers
 /// below a rate of 10 (Knuth 1969), transformed rejection from there on (PTRS, Hoermann 1993). The
 /// input's shape and dtype; drawn one after the other on the CPU. Errors: a rate below 0.
 Tensor poisson(const Tensor& input, Generator* generator = nullptr);

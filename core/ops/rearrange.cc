@@ -481,7 +481,7 @@ Tensor combinations(const Tensor& input, int64_t r, bool with_replacement) {
   check(input.dim() == 1, "combinations", "input must be 1-d", input.shape());
   check(r >= 0, "combinations", "r can't be negative", r);
   if (r == 0) return input.narrow(0, 0, 0).clone();
-  // Of `total` one chooses r: a choice with replacement is one of n + r - 1 without.
+  // One chooses r of `total`: a choice with replacement is one of n + r - 1 without.
   const int64_t n = input.numel();
   if (n == 0 || (!with_replacement && r > n)) return input.narrow(0, 0, 0).view({0, r}).clone();
   int64_t total = n, count = 1;

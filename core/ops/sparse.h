@@ -29,8 +29,9 @@ struct SparseTensor {
   SparseTensor to(const ToOptions& options) const;
 };
 
-/// Of places (2, n) and values (n); without a shape the smallest that has them. Errors: places that
-/// are negative or outside, other shapes, indices that aren't whole numbers, several devices.
+/// The tensor of places (2, n) and values (n); without a shape the smallest that has them. Errors:
+/// places that are negative or outside, other shapes, indices that aren't whole numbers, several
+/// devices.
 SparseTensor sparse_coo_tensor(const Tensor& indices, const Tensor& values,
                                const std::optional<Shape>& shape = {});
 /// The elements of a matrix (M, N) that aren't 0, with the gradient of the matrix.

@@ -70,7 +70,7 @@ Tensor histc(const Tensor& input, const HistcOptions& o) {
   return histc(input, o.bins, o.min, o.max);
 }
 
-// Of an input that is checked, between edges of what it is computed in.
+// The histogram of an input that is checked, between edges of what it is computed in.
 static Histogram histogram_between(const Tensor& edges, const Tensor& input,
                                    const HistogramOptions& options) {
   const Tensor x = input.detach().flatten().to(edges.dtype());

@@ -66,7 +66,7 @@ Tensor diff(const Tensor& input, int64_t n = 1, int64_t dim = -1, const Tensor& 
 /// no dimension.
 Tensor trapezoid(const Tensor& y, const Scalar& dx = 1, int64_t dim = -1);
 Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1);
-/// The same up to each sample but the first: n - 1 sums.
+/// The integrals up to each sample but the first: n - 1 sums.
 Tensor cumulative_trapezoid(const Tensor& y, const Scalar& dx = 1, int64_t dim = -1);
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1);
 

@@ -12,8 +12,8 @@ Tensor as_strided(const Tensor& input, const Shape& shape, const Strides& stride
 /// along it.
 Tensor diagonal(const Tensor& input, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
 
-/// Of a vector (n) the matrix (n + |diagonal|, n + |diagonal|) with it on the `diagonal`-th
-/// diagonal, 0 elsewhere; of a matrix a copy of that diagonal. Composed of diagonal and copy_.
+/// The matrix (n + |diagonal|, n + |diagonal|) with a vector (n) on its `diagonal`-th diagonal, 0
+/// elsewhere; for a matrix a copy of that diagonal. Composed of diagonal and copy_.
 Tensor diag(const Tensor& input, int64_t diagonal = 0);
 /// A matrix of each vector (*, n), with it on the `offset`-th diagonal and 0 elsewhere, whose rows
 /// and columns are dimensions dim1 and dim2 of the result. Composed of diagonal and copy_.

@@ -17,7 +17,7 @@ struct FunctionPlace {
   /// Its address in this process; null where the library isn't loaded.
   void* address() const;
 
-  /// The same as bytes, and back from their beginning, which is taken away.
+  /// The place as bytes, and back from their beginning, which is taken away.
   std::string text() const;
   static FunctionPlace parse(std::string_view& bytes);
 };

@@ -55,7 +55,7 @@ std::string seconds_text(int64_t nanoseconds) {
   return number_text(std::round(static_cast<double>(nanoseconds) * 1e-8) / 10) + " s";
 }
 
-// Of the Unix clock, in microseconds; `shift` is how far it is ahead of nanoseconds_now().
+// Unix time to the microsecond; `shift` is how far it is ahead of nanoseconds_now().
 std::string time_text(int64_t nanoseconds, int64_t shift) {
   const int64_t micros = (nanoseconds + shift) / 1000;
   std::string digits = std::to_string(micros % 1'000'000);

@@ -32,7 +32,7 @@ struct Neg {
   AORTA_INLINE T gradient(T g) const {
     return -g;
   }
-  /// The same of a half type's bits.
+  /// The bits of -x from those of a half type's x.
   AORTA_INLINE static uint16_t of_half(uint16_t bits) { return bits ^ 0x8000u; }
 };
 
@@ -50,7 +50,7 @@ struct Abs {
   AORTA_INLINE T gradient_from_input(T g, T x) const {
     return select(x > T(0), g, select(x < T(0), -g, T(0)));
   }
-  /// The same of a half type's bits.
+  /// The bits of |x| from those of a half type's x.
   AORTA_INLINE static uint16_t of_half(uint16_t bits) { return bits & 0x7fffu; }
 };
 

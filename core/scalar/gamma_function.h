@@ -8,7 +8,7 @@
 
 namespace aorta::scalar {
 
-// Of Bernoulli's numbers: B(2k) over 2k (2k - 1), over 2k, and themselves.
+// Bernoulli's numbers: B(2k) over 2k (2k - 1), over 2k, and themselves.
 inline constexpr double kStirling[] = {1.0 / 12,    -1.0 / 360, 1.0 / 1260,
                                        -1.0 / 1680, 1.0 / 1188, -691.0 / 360360};
 inline constexpr double kDigammaTail[] = {1.0 / 12,   -1.0 / 120, 1.0 / 252,
@@ -100,7 +100,7 @@ AORTA_INLINE double digamma(double x) {
   const double left = pole ? kNaN<double> : value - pi_cotangent(x);
   return x == 0.0 ? copysign(kInfinity<double>, -x) : reflected ? left : value;
 }
-/// The same of a float, shifted beyond 8: at most 1 ULP, and 2^-47 beside the zeros.
+/// The derivative for a float, shifted beyond 8: at most 1 ULP, and 2^-47 beside the zeros.
 AORTA_INLINE float digamma(float of) {
   constexpr double pi = 0x1.921fb54442d18p+1;
   const double x = of;
@@ -148,8 +148,8 @@ AORTA_INLINE double positive_zeta(double s, double x) {
   return sum;
 }
 
-/// The same for any x, infinite at 0, -1, -2, ... Left of 0 the terms of all whole k, known from
-/// the distance to the nearest whole number, less those of negative k.
+/// Hurwitz's zeta function for any x, infinite at 0, -1, -2, ... Left of 0 the terms of all whole
+/// k, known from the distance to the nearest whole number, less those of negative k.
 AORTA_INLINE double zeta(double s, double x) {
   if (x > 0.0) return x < kInfinity<double> ? positive_zeta(s, x) : 0.0;
   const double distance = x - rint(x);

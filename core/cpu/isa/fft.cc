@@ -105,7 +105,7 @@ void pass(const FftPlan<T>& plan, int64_t left, int64_t run, const T* __restrict
   }
 }
 
-// The same for any p, by the definition.
+// Does the same for any p, by the definition.
 template <class T>
 void any_pass(int64_t p, const FftPlan<T>& plan, int64_t left, int64_t run, const T* __restrict re,
               const T* __restrict im, T* __restrict to_re, T* __restrict to_im) {
@@ -115,7 +115,7 @@ void any_pass(int64_t p, const FftPlan<T>& plan, int64_t left, int64_t run, cons
       T* const out_re = to_re + (p * q + t) * run;
       T* const out_im = to_im + (p * q + t) * run;
       for (int64_t r = 0; r < p; ++r) {
-        // Of the transform of p numbers, and of the one of those that are left.
+        // The turns of the transform of p numbers, and of the one of those that are left.
         const int64_t k = (r * t % p * (plan.n / p) + q * t * done) % plan.n;
         const Number<T> turn{plan.cosine[k], plan.sine[k]};
         const T* const in_re = re + (q + m * r) * run;

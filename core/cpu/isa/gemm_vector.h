@@ -225,7 +225,7 @@ struct F64 {
 
 }  // namespace
 
-// Of GemmLoops; in gemm_small.cc.
+// The functions of GemmLoops that stand in gemm_small.cc.
 void gemm_direct(const Gemm& gemm);
 void gemm_dots(const Gemm& gemm);
 #ifdef __AVX512F__

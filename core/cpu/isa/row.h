@@ -27,8 +27,8 @@ AORTA_INLINE void store(char* data, int64_t i, T value) {
     reinterpret_cast<T*>(data)[i] = value;
 }
 
-/// Of F there is another way for operands of T that most of them go, has_short_quotient, and which
-/// is a loop of vectors where a fused multiply-add is one instruction.
+/// F has another way for operands of T that most of them go, has_short_quotient, and which is a
+/// loop of vectors where a fused multiply-add is one instruction.
 template <class F, class T>
 concept OfShortQuotients = AORTA_HAS_FMA != 0 &&
                            std::is_floating_point_v<T>&& requires(const F& f, T x) {

@@ -75,7 +75,7 @@ void backward_line(char* input, const char* gradient, const char* output, int64_
   store_rest(input, whole, length, block);
 }
 
-// The same with a line in each lane.
+// Does the same with a line in each lane.
 template <class T, bool log>
 void backward_columns(char* input, const char* gradient, const char* output, int64_t row_stride,
                       int64_t length, int64_t columns) {
