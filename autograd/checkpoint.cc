@@ -25,7 +25,7 @@ class Replay : public std::enable_shared_from_this<Replay> {
         random_(std::make_shared<GeneratorState>(default_generator().state())),
         autocast_(autocast_dtype()),
         group_(current_communicator()) {
-    // Of a captured step, each launch draws others, and again the same.
+    // Each launch of a captured step draws others, and again the same.
     if (kernel::Recording* const launches = kernel::Recording::current()) {
       launches->before_launch([random = random_, source = &default_generator(),
                                lifetime = default_generator().lifetime()] {

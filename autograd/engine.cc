@@ -73,7 +73,7 @@ BackwardPass::Visit* BackwardPass::find(Node& node) {
   return found == elsewhere_.end() ? nullptr : &visits_[found->second];
 }
 
-// The same, made at the first time.
+// The node's visit, made at the first time.
 BackwardPass::Visit& BackwardPass::discover(Node& node) {
   if (Visit* known = find(node)) return *known;
   const void* nobody = nullptr;
@@ -163,7 +163,7 @@ void BackwardPass::deliver(Visit& visit, uint32_t output, Tensor gradient) {
   }
 }
 
-// Of the first input, a leaf, whose edge is finished like any other.
+// Delivers the gradient of the first input, a leaf, whose edge is finished like any other.
 void BackwardPass::deliver_sparse(Node& node, SparseGradient gradient) {
   const Edge& edge = node.edges()[0];
   const GradientSpec& spec = edge.node->outputs()[0];

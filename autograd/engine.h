@@ -27,13 +27,13 @@ class BackwardPass {
   /// Gradients at these places are returned instead of accumulated, and only what leads to them
   /// runs.
   void capture(std::span<const Edge> places);
-  /// The same of leaves, whose gradients are parts of what another pass delivers: their hooks run
-  /// there.
+  /// Captures the gradients of leaves, which are parts of what another pass delivers: their hooks
+  /// run there.
   void capture_parts(std::span<const Edge> leaves) {
     capture(leaves);
     captures_parts_ = true;
   }
-  /// The same places' gradients, all of them leaves', are accumulated, and no others.
+  /// Gradients at these places, all of them leaves', are accumulated, and no others.
   void accumulate(std::span<const Edge> places) {
     capture(places);
     accumulates_ = true;

@@ -16,7 +16,7 @@ class FunctionContext {
   std::vector<Tensor> saved_tensors() const;
   /// Numbers, shapes, ...: `context.data["dim"] = dim`.
   std::map<std::string, std::any> data;
-  /// The same, typed; throws when there is none of that name and type.
+  /// A value of `data`, typed; throws when there is none of that name and type.
   template <class T>
   const T& get(const Text& name) const {
     const auto found = data.find(name);

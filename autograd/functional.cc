@@ -50,7 +50,7 @@ Tensors direction(const char* op, const Tensors& v, const Tensors& like) {
   return v;
 }
 
-// Of the outputs that depend on anything; zeros where an input isn't reached.
+// The gradients of the outputs that depend on anything; zeros where an input isn't reached.
 Tensors gradients(const Tensors& outputs, const Tensors& inputs, const Tensors& v,
                   bool create_graph) {
   Tensors reached, weights;

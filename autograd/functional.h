@@ -24,7 +24,7 @@ struct FunctionalOptions {
 /// d f(x)_o / d x_i: f(x) (*O), x (*I) -> (*O, *I); a backward pass for each element of f(x).
 Tensor jacobian(const OneTensorFunction& f, const Tensor& input,
                 const FunctionalOptions& options = {});
-/// Of several: [o][i] is of output o by input i.
+/// The Jacobians of several: [o][i] is of output o by input i.
 std::vector<std::vector<Tensor>> jacobian(const DifferentiableFunction& f,
                                           const List<Tensor>& inputs,
                                           const FunctionalOptions& options = {});
@@ -32,7 +32,7 @@ std::vector<std::vector<Tensor>> jacobian(const DifferentiableFunction& f,
 /// The second derivatives of f, whose value has one element: x (*I) -> (*I, *I).
 Tensor hessian(const OneTensorFunction& f, const Tensor& input,
                const FunctionalOptions& options = {});
-/// Of several: [i][j] is by input i and by input j.
+/// The second derivatives by several: [i][j] is by input i and by input j.
 std::vector<std::vector<Tensor>> hessian(const DifferentiableFunction& f,
                                          const List<Tensor>& inputs,
                                          const FunctionalOptions& options = {});

@@ -41,7 +41,7 @@ class Saved {
   Saved() = default;
   /// Input number `input` of the op that is being recorded. May be undefined.
   Saved(const Tensor& tensor, int input);
-  /// The same where the gradient will ask for it, else nothing.
+  /// An input where the gradient will ask for it, else nothing.
   static Saved if_wanted(const Tensor& tensor, int input, bool wanted) {
     return wanted ? Saved(tensor, input) : Saved();
   }

@@ -55,8 +55,8 @@ class Sequential : public Module {
   Module& operator[](int64_t i) const;
   /// The module itself as a value, for another container: it shares the parameters.
   AnyModule at(int64_t i) const;
-  /// Those from `begin` to before `end`, as Python's [begin:end], under their names and with the
-  /// same parameters: `net.slice(0, -1)` is a classifier without its last layer.
+  /// The modules from `begin` to before `end`, as Python's [begin:end], under their names and with
+  /// the same parameters: `net.slice(0, -1)` is a classifier without its last layer.
   Sequential slice(int64_t begin, int64_t end) const;
   /// Pairs of a name and a module.
   auto begin() const { return modules_.begin(); }

@@ -57,7 +57,7 @@ class EmbeddingBag : public ModuleOf<EmbeddingBag> {
                                       const EmbeddingBagOptions& options = {});
   Tensor forward(const Tensor& input, const Tensor& offsets,
                  const Tensor& per_sample_weights = {}) const;
-  /// Of bags (B, L).
+  /// The result for bags (B, L).
   Tensor forward(const Tensor& input) const override;
   std::string extra_repr() const override;
 

@@ -20,7 +20,7 @@ struct FractionalMaxPoolOptions {
 /// dtypes. Among equal values the first one counts; NaN wins. Composed of gather. Graham 2014.
 Tensor fractional_max_pool2d(const Tensor& input, const Dims& kernel_size,
                              const FractionalMaxPoolOptions& options);
-/// The same of (N, C, D, H, W), without N too.
+/// Does the same for (N, C, D, H, W), without N too.
 Tensor fractional_max_pool3d(const Tensor& input, const Dims& kernel_size,
                              const FractionalMaxPoolOptions& options);
 /// Values, and where they stand (i64): the row-major position in the input's spatial dimensions.

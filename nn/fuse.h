@@ -27,7 +27,7 @@ C fuse_conv_bn_eval(const C& conv, const BatchNorm& bn) {
   fused.options.bias = true;
   return fused;
 }
-/// The same of a transposed convolution.
+/// Does the same for a transposed convolution.
 template <std::derived_from<ConvTranspose> C>
 C fuse_conv_bn_eval(const C& conv, const BatchNorm& bn) {
   C fused = clone(conv);
@@ -36,7 +36,7 @@ C fuse_conv_bn_eval(const C& conv, const BatchNorm& bn) {
   fused.options.bias = true;
   return fused;
 }
-/// The same of a Linear.
+/// Does the same for a Linear.
 Linear fuse_linear_bn_eval(const Linear& linear, const BatchNorm& bn);
 
 }  // namespace aorta::nn

@@ -128,7 +128,8 @@ class Module {
   /// Copies values in, converting their dtype and device: all of them or, after an error, none.
   /// Throws one line that names what is missing, unexpected, or of another shape.
   LoadReport load_state_dict(const NamedTensors& state, const LoadOptions& options = {});
-  /// The same of a checkpoint's part: `net.load_state_dict(checkpoint.with_prefix("model."))`.
+  /// Copies the values of a checkpoint's part in:
+  /// `net.load_state_dict(checkpoint.with_prefix("model."))`.
   template <std::same_as<State> Part>
   void load_state_dict(const Part& state) {
     restore(state);

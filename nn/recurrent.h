@@ -75,7 +75,7 @@ class Recurrent : public Module {
 struct RnnOutput {
   Tensor output, h;
 };
-/// The same of a packed sequence.
+/// What an RNN gives for a packed sequence.
 struct PackedRnnOutput {
   PackedSequence output;
   Tensor h;
@@ -117,7 +117,7 @@ struct LstmOutput {
   Tensor output;
   LstmState state;
 };
-/// The same of a packed sequence.
+/// What an LSTM gives for a packed sequence.
 struct PackedLstmOutput {
   PackedSequence output;
   LstmState state;

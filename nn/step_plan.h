@@ -28,7 +28,7 @@ struct PlannedOp {
 
 /// What a step would do.
 struct StepPlan {
-  /// Those that move most first.
+  /// The ops, those that move most first.
   std::vector<PlannedOp> ops;
   int64_t peak_bytes = 0;  // of tensors that are there at once, those from before the step too
 

@@ -26,7 +26,7 @@ struct DecoderLayerCache {
   AttentionCache target, memory;
 };
 
-/// The same as of an encoder's layer.
+/// A decoder's layer has the options of an encoder's layer.
 using TransformerDecoderLayerOptions = TransformerEncoderLayerOptions;
 
 /// Self-attention of the target, attention of the target to the memory (the encoder's output), and

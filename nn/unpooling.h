@@ -13,10 +13,10 @@ namespace aorta::nn {
 /// 2 of size 4".
 Tensor max_unpool1d(const Tensor& input, const Tensor& indices, const Dims& kernel_size,
                     const Dims& stride = {}, const Dims& padding = 0, const Dims& output_size = {});
-/// The same of (N, C, H, W) or (C, H, W).
+/// Does the same for (N, C, H, W) or (C, H, W).
 Tensor max_unpool2d(const Tensor& input, const Tensor& indices, const Dims& kernel_size,
                     const Dims& stride = {}, const Dims& padding = 0, const Dims& output_size = {});
-/// The same of (N, C, D, H, W) or (C, D, H, W).
+/// Does the same for (N, C, D, H, W) or (C, D, H, W).
 Tensor max_unpool3d(const Tensor& input, const Tensor& indices, const Dims& kernel_size,
                     const Dims& stride = {}, const Dims& padding = 0, const Dims& output_size = {});
 

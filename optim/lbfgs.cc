@@ -135,7 +135,7 @@ class LBFGS::Course {
     here.largest = largest(here.gradient);
     return here;
   }
-  /// The same, where there is no way around a place that isn't finite.
+  /// Evaluates where there is no way around a place that isn't finite.
   wolfe::Trial evaluate_finite() {
     wolfe::Trial here = evaluate();
     check(here.is_finite(), kLbfgs, "the loss and its gradient must be finite", sign_ * here.loss,

@@ -19,7 +19,7 @@ double adjustment(const std::string& function, double rows, double columns) {
   return std::sqrt(std::max(1.0, rows / columns));
 }
 
-// Of `update` (m, n), by the Newton-Schulz iteration in its dtype.
+// `update` (m, n) made orthogonal by the Newton-Schulz iteration in its dtype.
 Tensor orthogonalized(const Tensor& update, const MuonOptions& o) {
   const bool tall = update.size(0) > update.size(1);
   Tensor x = tall ? update.t() : update;
@@ -55,7 +55,7 @@ Muon::Muon(List<Group> groups, const MuonOptions& options)
   for (size_t g = 0; g < group_count(); ++g) Muon::check_options(g);
 }
 
-// Of groups that are added later too.
+// Checks groups that are added later too.
 void Muon::check_options(size_t group) const {
   CustomOptimizer::check_options(group);
   for (const Tensor& parameter : parameters(group))

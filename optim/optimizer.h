@@ -18,7 +18,7 @@ namespace aorta::optim {
 struct StateNames {
   std::vector<const char*> required = {}, optional = {}, values = {};
   bool none = false;  // no tensor at all
-  /// Of a rule whose state has shapes of its own: the shape of a state by name and the parameter's
+  /// For a rule whose state has shapes of its own, the shape of a state by name and the parameter's
   /// shape; none where there is no such state.
   std::optional<Shape> (*shape_of)(std::string_view name, const Shape& parameter) = nullptr;
 };

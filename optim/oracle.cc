@@ -75,7 +75,7 @@ class Elements {
   }
 
  private:
-  // Of the rows that are there, each twice, half of the loss.
+  // The loss of the rows that are there, each of which comes twice, with half of it.
   Tensor of_rows(const Tensor& x, const std::vector<double>& slopes, int64_t step) const {
     std::vector<int64_t> there;
     for (size_t i = 0; i < 2 * problem_.size(); ++i) {

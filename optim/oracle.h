@@ -35,11 +35,11 @@ struct Problem {
   int64_t lr_step = kNever;
   double lr_factor = 1;
   std::vector<double> later = {};
-  /// Of a matrix, whose elements stand row by row; with 0 the elements are two vectors, of which
-  /// the last element has one alone.
+  /// The columns of a matrix, whose elements stand row by row; with 0 the elements are two vectors,
+  /// of which the last element has one alone.
   size_t columns = 0;
-  /// Of sparse gradients: element i is in those of steps that period[i] divides, as a row that
-  /// comes twice, each time with half of the gradient. `columns` is 1 then.
+  /// The periods of sparse gradients: element i is in those of steps that period[i] divides, as a
+  /// row that comes twice, each time with half of the gradient. `columns` is 1 then.
   std::vector<int64_t> period = {};
 
   size_t size() const { return start.size(); }
@@ -92,10 +92,10 @@ struct Rule {
   Rule(const RAdamOptions& options);       // NOLINT
   Rule(const RpropOptions& options);       // NOLINT
   Rule(const ASGDOptions& options);        // NOLINT
-  /// Of Adafactor, and of Muon, whose iteration must not be rounded to bf16.
+  /// The rules of Adafactor, and of Muon, whose iteration must not be rounded to bf16.
   Rule(const AdafactorOptions& options);  // NOLINT
   Rule(const MuonOptions& options);       // NOLINT
-  /// Of one direction a step, max_iter = 1, without a search.
+  /// The rule of one direction a step, max_iter = 1, without a search.
   Rule(const LBFGSOptions& options);  // NOLINT
 
   Kind kind;

@@ -199,7 +199,7 @@ struct Forms {
     size = std::clamp(size, Real(rule.smallest), Real(rule.largest));
     return std::copysign(size, gradient);
   }
-  // Of the learning rate of the step before.
+  // The learning rate, from that of the step before.
   Real eta(int64_t t) const {
     if (t == 1) return lr(1);
     const Real before = lr(t - 1);

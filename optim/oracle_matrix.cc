@@ -92,7 +92,7 @@ Reals adafactor_step(const Rule& rule, const Problem& problem, const Part& part,
   return step;
 }
 
-// Of gradients whose elements off the diagonal are 0, the iteration is a polynomial of each
+// For gradients whose elements off the diagonal are 0, the iteration is a polynomial of each
 // singular value.
 Reals muon_step(const Rule& rule, const Problem& problem, const Part& part, int64_t t,
                 const Reals& x) {

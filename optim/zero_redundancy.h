@@ -36,7 +36,7 @@ class ZeroRedundancyOptimizer {
   int owner(size_t position) const { return owners_.at(position); }
 
   void step();
-  /// Of all parameters, as Optimizer's.
+  /// Clears the gradients of all parameters, as Optimizer's does.
   void zero_grad(bool set_to_none = true);
 
   /// What an optimizer of all parameters gives, so that either goes on from the other's, on any

@@ -13,7 +13,7 @@ void c2c_gradient(Tensor& output, const Tensor& input, int dim, bool forward, do
   });
 }
 
-// Of n numbers the second half isn't there, and the input has no imaginary parts.
+// The second half of the n numbers isn't there, and the input has no imaginary parts.
 void r2c_gradient(Tensor& output, const Tensor& input, int dim, bool, double scale) {
   record("fft_r2c", output, {&input}, [dim, scale](Gradients& g) {
     const Tensor whole = resized(g.output(), dim, g.input_shape()[dim]);

@@ -43,7 +43,7 @@ void cholesky_gradient(Tensor& output, const Tensor& a) {
   });
 }
 
-// Of the first columns of A, which have an R of full rank (Q (m, k), R (k, k)).
+// The gradient of the first columns of A, which have an R of full rank (Q (m, k), R (k, k)).
 Tensor qr_backward(const Tensor& gQ, const Tensor& gR, const Tensor& Q, const Tensor& R) {
   const Tensor M = times(R, turned(gR)) - times(turned(gQ), Q);
   const Tensor symmetric = tril(M) + turned(tril(M, -1));

@@ -59,14 +59,14 @@ void extremum_gradient(Tensor& values, const Tensor& input, const Tensor& indice
   });
 }
 
-// Of the numbers of one sign: e^(x_i) times the sum of g_j / e^(y_j) over j >= i, whose terms have
-// no place in a dtype: by their logarithms.
+// The gradient from the numbers of one sign: e^(x_i) times the sum of g_j / e^(y_j) over j >= i,
+// whose terms have no place in a dtype: by their logarithms.
 Tensor from_magnitudes(const Tensor& magnitude, const Tensor& x, const Tensor& y, int dim) {
   const Tensor terms = flip(log(magnitude) - y, {dim});
   return exp(flip(logcumsumexp(terms, dim), {dim}) + x);
 }
 
-// The same sums by pairs (i, j), for gradients of gradients: a logarithm has none at 0.
+// These sums by pairs (i, j), for gradients of gradients: a logarithm has none at 0.
 Tensor from_pairs(const Tensor& g, const Tensor& x, const Tensor& y, int dim) {
   if (x.dim() == 0) return g * exp(x - y);
   const Tensor offsets = movedim(x, dim, -1).unsqueeze(-1) - movedim(y, dim, -1).unsqueeze(-2);

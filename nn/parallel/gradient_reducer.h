@@ -80,8 +80,8 @@ class GradientReducer {
   bool syncs_ = true;
   bool in_pass_ = false;
   size_t next_ = 0;  // the bucket that is reduced next
-  // Of each device that has parameters, where buckets are reduced beside the backward pass; and an
-  // event for when they are.
+  // The stream of a device that has parameters, where buckets are reduced beside the backward pass,
+  // and an event for when they are.
   struct Side {
     Stream stream;
     Event done;

@@ -54,7 +54,7 @@ class Meeting final : public GroupState {
     if (timeout == 0) {
       all_came_.wait(lock, over);
     } else {
-      // Of the clock that the thread sanitizer knows a wait for.
+      // A time of the clock that the thread sanitizer knows a wait for.
       const auto end = std::chrono::system_clock::now() +
                        std::chrono::microseconds(static_cast<int64_t>(timeout * 1e6));
       if (!all_came_.wait_until(lock, end, over)) end_group(missing(timeout));
