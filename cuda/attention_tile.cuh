@@ -143,8 +143,8 @@ __device__ __forceinline__ void load_elements(typename Tile::M* to, int step,
   }
 }
 
-/// The same, 16 bytes at a time where they may be; all of them are on their way before the first is
-/// waited for.
+/// Does the same, 16 bytes at a time where they may be; all of them are on their way before the
+/// first is waited for.
 template <class Tile, int height, int width>
 __device__ __forceinline__ void load_chunk(typename Tile::M* to, int step,
                                            const HeadOf<typename Tile::T>& from, int64_t row,
@@ -217,7 +217,7 @@ __device__ __forceinline__ void multiply_half_rows(const typename Tile::M* a,
   }
 }
 
-/// The same for f32 and f64.
+/// Does the same for f32 and f64.
 template <class Tile>
 __device__ __forceinline__ void multiply_full_rows(const typename Tile::M* a,
                                                    const typename Tile::M* b, int steps,
@@ -309,7 +309,7 @@ __device__ __forceinline__ void multiply_half_weights(const typename Tile::M* we
   }
 }
 
-/// The same for f32 and f64: some rows of b at a time, for which the weights are loaded at once.
+/// Does so for f32 and f64: some rows of b at a time, for which the weights are loaded at once.
 template <class Tile, bool transposed>
 __device__ __forceinline__ void multiply_full_weights(const typename Tile::M* weights,
                                                       const typename Tile::M* b, int first,
@@ -343,7 +343,7 @@ __device__ __forceinline__ void multiply_full_weights(const typename Tile::M* we
   }
 }
 
-/// The same for either.
+/// Does the same for either kind of dtype.
 template <class Tile, bool transposed>
 __device__ __forceinline__ void add_weighted(const typename Tile::M* weights,
                                              const typename Tile::M* b, int first, int64_t left,

@@ -34,8 +34,8 @@ class Captures {
     const std::lock_guard lock(mutex_);
     return running_ == 0 && work();
   }
-  /// The same when those that run are over. Throws where that takes too long, as it does where the
-  /// step that is captured waits for this thread.
+  /// Does the same when those that run are over. Throws where that takes too long, as it does where
+  /// the step that is captured waits for this thread.
   template <class Work>
   void when_over(const char* op, const Work& work) {
     std::unique_lock lock(mutex_);

@@ -77,7 +77,7 @@ __device__ __forceinline__ Axis axis_of_y(const SideDim& d, int first, int last)
   return {tap * d.dilation - d.padding, d.dilation,
           taps.first < taps.end ? static_cast<int>(taps.end) - tap : 0, tap, 1};
 }
-/// The same of x, which tap j reads where x + padding - j * dilation is a multiple of the stride.
+/// The axis of x, which tap j reads where x + padding - j * dilation is a multiple of the stride.
 __device__ __forceinline__ Axis axis_of_x(const SideDim& d, int phase, int first, int last) {
   int tap = 0;
   while (tap < d.kernel && (phase + d.padding - tap * d.dilation) % d.stride != 0) {

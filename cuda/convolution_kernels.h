@@ -13,7 +13,7 @@ void convolution_by_kernels(const char* op, const kernel::ConvolutionArgs& args,
 /// A weight gradient in tiles.
 void convolution_weight_tiles(const kernel::ConvolutionArgs& args);
 
-// Those that tiles don't suit: a thread computes a number of the result.
+// For what tiles don't suit: a thread computes a number of the result.
 
 /// y, or x when `transposed`.
 void convolution_side_simple(const char* op, const kernel::ConvolutionArgs& args, bool transposed);

@@ -45,7 +45,7 @@ bool counts_in_32_bits(const ConvolutionArgs& args) {
   return x < limit && y < limit && w < limit;
 }
 
-// Of all pairs of a position of y and a tap, those that read inside.
+// The share of all pairs of a position of y and a tap that read inside.
 double share_inside(const ConvolutionArgs& args) {
   double share = 1;
   for (const ConvDim& dim : args.dims) {

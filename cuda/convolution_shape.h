@@ -35,7 +35,7 @@ struct LiveTaps {
   int64_t first[3] = {};         // of each dimension
   bool fewer = false;            // taps than there were
 };
-/// Of a dilation past the image's size the middle tap alone is left, which makes a product of it.
+/// A dilation past the image's size leaves the middle tap alone, which makes a product of it.
 LiveTaps live_taps(const kernel::ConvolutionArgs& args);
 
 /// Whether tiles compute it: where they would be nearly empty, because a group has few channels or
@@ -53,7 +53,7 @@ struct WeightColumns {
 /// by blocks of its own; `tiles` of w are computed beside each other. By the shape alone, so that
 /// the bits are the same on every GPU.
 int64_t tile_slices(int64_t tiles, int64_t positions);
-/// The same where a thread sums a number of w.
+/// Does the same where a thread sums a number of w.
 int64_t thread_slices(int64_t numbers, int64_t positions);
 
 }  // namespace aorta::cuda

@@ -21,8 +21,8 @@ __global__ void __launch_bounds__(kThreads) ctc_loss_kernel(const __grid_constan
   }
 }
 
-/// The same backwards; then the threads share the classes, and the states that are their class's
-/// first, each of which writes its class again.
+/// Does the same backwards; then the threads share the classes, and the states that are their
+/// class's first, each of which writes its class again.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     ctc_loss_backward_kernel(const __grid_constant__ CtcArgs args) {

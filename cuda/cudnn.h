@@ -70,7 +70,7 @@ class CudnnDescriptor {
   int64_t get_int64(cudnnBackendAttributeName_t name) const;
 
   void finalize();
-  /// The same where cuDNN may not support it: false then.
+  /// Finalizes where cuDNN may not support it: false then.
   bool try_finalize();
 
   cudnnBackendDescriptor_t value() const { return value_; }

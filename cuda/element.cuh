@@ -58,7 +58,7 @@ __device__ __forceinline__ void store(void* data, C value) {
   }
 }
 
-/// The same for a dtype that is known when the kernel runs; it is one for all threads.
+/// The element as a C for a dtype that is known when the kernel runs; it is one for all threads.
 template <class C>
 __device__ __forceinline__ C load(const void* data, DType dtype) {
   switch (dtype) {
@@ -139,7 +139,7 @@ __device__ __forceinline__ void read_block(ComputeType<M> (&values)[V], const M*
       values[j] = j < there ? load<ComputeType<M>, M>(data + j) : ComputeType<M>(0);
   }
 }
-/// The same the other way round: elements that are not there are not written.
+/// Writes such neighbours: elements that are not there are not written.
 template <class M, int V>
 __device__ __forceinline__ void write_block(M* data, const ComputeType<M> (&values)[V], int there,
                                             bool whole) {

@@ -38,7 +38,7 @@ class FastDivisor {
   uint32_t shift_ = 0;
 };
 
-/// The same for any dividends: fast where none reaches the limit of 32 bits (limits.h).
+/// Division of any dividends: fast where none reaches the limit of 32 bits (limits.h).
 class Divisor {
  public:
   Divisor() = default;

@@ -46,7 +46,7 @@ __device__ __forceinline__ T join_group(T value, T* shared, const Join& join) {
   return result;
 }
 
-/// The same for sums.
+/// Does the same for sums.
 template <class T>
 __device__ __forceinline__ T add_group(T value, T* shared) {
   return join_group(value, shared, [](T a, T b) { return a + b; });

@@ -43,7 +43,7 @@ struct IndexSpace {
   }
 };
 
-/// The same where neighbours along dimension 0 lie one after another, cut into blocks of them.
+/// A space where neighbours along dimension 0 lie one after another, cut into blocks of them.
 struct BlockedSpace {
   int64_t size = 0;   // elements along dimension 0
   int64_t count = 0;  // blocks
@@ -82,7 +82,7 @@ struct BlockedSpace {
     return {outer.offset(row) + first * item, row * size + first,
             static_cast<int>(rest < V ? rest : V)};
   }
-  /// The same for blocks that are whole and aligned, in rows whose distances are one.
+  /// Does the same for blocks that are whole and aligned, in rows whose distances are one.
   template <int V>
   __device__ __forceinline__ Block find_even(int64_t i, int64_t item) const {
     uint32_t row = static_cast<uint32_t>(i);

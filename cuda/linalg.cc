@@ -47,7 +47,7 @@ class Batch {
                  {.dtype = args_.dtype, .device = Device(DeviceType::cuda, device_)});
   }
 
-  /// Of matrices `a`, or of a part of them, real ones.
+  /// Matrices `a`, or a part of them, real ones, with 0 for those that aren't finite.
   Tensor finite_of(const Tensor& a) {
     finite_ = all(isfinite(a.view({args_.count, -1})), {1});
     return where(finite_.view({args_.count, 1, 1}), a, 0);
@@ -100,7 +100,7 @@ Tensor columns_of(const Tensor& a) { return transpose(a, -2, -1).contiguous(); }
 void cholesky(const TwoFactorsArgs& args) {
   Batch batch(args);
   if (is_small(args)) return batch.run_small(small_cholesky, args);
-  // Of an upper triangle, which would take no transposed copies, cuSOLVER takes 2.7 times as long.
+  // For an upper triangle, which would take no transposed copies, cuSOLVER takes 2.7 times as long.
   const Tensor columns = columns_of(batch.finite_of(batch.at(args.a, args.n, args.n)));
   Solver solver(batch.device(), args.count);
   const auto type = data_type(args.dtype);

@@ -34,7 +34,7 @@ std::mutex& calls_of(int device) {
   return mutexes[device];
 }
 
-// Those that are ending, in threads of their own.
+// The communicators that are ending, in threads of their own.
 struct Leaving {
   std::mutex mutex;
   std::condition_variable changed;

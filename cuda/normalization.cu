@@ -304,7 +304,7 @@ struct ChannelNorm {
             args.channels,
             {args.input, args.residual, args.gradient, args.output}};
   }
-  /// Of units `width` channels wide, where channels are planes.
+  /// The runs of units `width` channels wide, where channels are planes.
   RunShape<M> run_shape(int64_t width) const {
     const int64_t plane = args.positions, sample = args.channels * plane;
     return {groups,           args.channels / width,

@@ -167,7 +167,7 @@ __device__ __forceinline__ void join_lanes(const R& r, const DeviceReduction& ar
   }
 }
 
-/// The same where the lanes of an output are neighbours: within warps first.
+/// Does the same where the lanes of an output are neighbours: within warps first.
 template <class R, class T>
 __device__ __forceinline__ void join_row(const R& r, const DeviceReduction& args,
                                          StateOf<R, T>* shared, StateOf<R, T>& state) {

@@ -22,7 +22,7 @@ enum class ReductionWay : uint8_t { rows, columns, any };
 
 /// Neighbours in memory that a thread takes at a time: 16 bytes of rows.
 constexpr int row_block(int64_t item_bytes) { return static_cast<int>(16 / item_bytes); }
-/// The same of columns, each of which has a state in the thread's registers: 8 at most.
+/// Neighbours of columns, each of which has a state in the thread's registers: 8 at most.
 constexpr int column_block(int64_t item_bytes, size_t state_bytes) {
   const auto states = std::bit_floor(std::clamp<size_t>(64 / state_bytes, 1, 8));
   return std::min(row_block(item_bytes), static_cast<int>(states));

@@ -95,7 +95,7 @@ struct SortedValues {
  private:
   __device__ __forceinline__ int64_t offset(int64_t place) const {
     if constexpr (sizeof(typename Order::Key) == 8) return places.offset(place);
-    // Of packed items places are narrow; the division of wide ones is a call, and costs registers.
+    // Packed items' places are narrow; the division of wide ones is a call, and costs registers.
     uint32_t rest = static_cast<uint32_t>(place);
     int64_t result = 0;
     for (int d = 0; d + 1 < places.ndim; ++d)

@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// The same of the gradient.
+/// Does the same for the gradient.
 template <class M, int W, int N>
 __global__ void __launch_bounds__(kThreads)
     softmax_backward_rows_kernel(const __grid_constant__ BackwardLines<M> args) {
