@@ -43,7 +43,7 @@ class CsvReader {
   /// The column of that name; throws `read_csv: FileList.csv:1: a column must be called "EF", got
   /// "FileName", ...`.
   int column(std::string_view name) const;
-  /// The same, or -1.
+  /// The column of that name, or -1.
   int find_column(std::string_view name) const;
 
   /// Reads the next record; false at the end.

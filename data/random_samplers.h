@@ -23,7 +23,7 @@ class WeightedRandomSampler : public Sampler {
   /// Throws `weighted_random_sampler: ...` unless num_samples is positive, the weights are finite
   /// and not negative, their sum is above 0 and, without replacement, num_samples of them are.
   WeightedRandomSampler(const List<double>& weights, int64_t num_samples, bool replacement = true);
-  /// Of a tensor of weights (N).
+  /// Takes the weights of a tensor (N).
   WeightedRandomSampler(const Tensor& weights, int64_t num_samples, bool replacement = true);
   int64_t size() const override { return num_samples_; }
   std::vector<int64_t> indices(int64_t epoch, Generator& random) const override;

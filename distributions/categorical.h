@@ -32,8 +32,8 @@ class Categorical : public DistributionOf<Categorical> {
   Odds odds_;
 };
 
-/// The same with vectors of K numbers for values, 1 at the class and 0 elsewhere, in the
-/// parameter's dtype: event_shape (K).
+/// The categorical distribution with vectors of K numbers for values, 1 at the class and 0
+/// elsewhere, in the parameter's dtype: event_shape (K).
 class OneHotCategorical : public DistributionOf<OneHotCategorical> {
  public:
   explicit OneHotCategorical(const ProbsOrLogits& options);

@@ -57,11 +57,11 @@ Constraint simplex();
 Constraint one_hot();
 /// Lower triangular matrices with a positive diagonal.
 Constraint lower_cholesky();
-/// Those of them whose rows have the length 1, to 10 n machine epsilons.
+/// Such matrices whose rows have the length 1, to 10 n machine epsilons.
 Constraint corr_cholesky();
 /// Symmetric matrices, to 1e-6; whether they are positive definite their decomposition tells.
 Constraint symmetric();
-/// Those of them whose eigenvalues are positive.
+/// Such matrices whose eigenvalues are positive.
 Constraint positive_definite();
 /// `base`, whose last `ndims` batch dimensions belong to the event.
 Constraint independent(const Constraint& base, int ndims);

@@ -41,7 +41,7 @@ class Distribution {
 
   /// Draws (S, B, E) without gradients. `generator` is the default one when null.
   Tensor sample(const Shape& sample_shape = {}, Generator* generator = nullptr) const;
-  /// The same numbers with gradients by the parameters ("reparameterised"; Kingma, Welling 2014).
+  /// sample()'s numbers with gradients by the parameters ("reparameterised"; Kingma, Welling 2014).
   Tensor rsample(const Shape& sample_shape = {}, Generator* generator = nullptr) const;
 
   /// The logarithm of the density, or of the probability.
@@ -80,7 +80,7 @@ class Distribution {
   Shape extended(const Shape& sample_shape) const;
   /// Errors: `value` isn't of the event's shape, doesn't broadcast, or lies outside the support.
   void check_value(const Tensor& value) const;
-  /// The same for a probability of icdf.
+  /// Checks a probability that icdf takes.
   void check_probability(const Tensor& value) const;
 
  private:

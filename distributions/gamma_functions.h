@@ -15,9 +15,9 @@ Tensor normal_quantile(const Tensor& p);
 /// The cdf P(a, x) of the gamma distribution of rate 1, of tensors a > 0 and x >= 0 that broadcast;
 /// differentiable by x, and twice by a.
 Tensor gamma_cdf(const Tensor& a, const Tensor& x);
-/// The same of numbers, and how a sample x moves with the concentration a while its quantile stays,
-/// -(dP(a, x)/da) / p(x), p the density (Figurnov, Mohamed, Mnih 2018). To about 1e-10 of itself.
-/// `bend` is the slope's derivative by a where x stays.
+/// That cdf for numbers, and how a sample x moves with the concentration a while its quantile
+/// stays, -(dP(a, x)/da) / p(x), p the density (Figurnov, Mohamed, Mnih 2018). To about 1e-10 of
+/// itself. `bend` is the slope's derivative by a where x stays.
 struct GammaPoint {
   double cdf, slope, bend;
 };

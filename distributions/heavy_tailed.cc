@@ -18,7 +18,7 @@ Tensor moment_above(const Tensor& parameter, double least, double otherwise, con
   return where(there, one(where(there, parameter, least + 1)), otherwise);
 }
 
-// Those of two positive parameters, as tensors of one shape.
+// Sets two positive parameters, as tensors of one shape.
 void set_positive(const char* op, const NamedParameter& first, const NamedParameter& second,
                   Tensor& first_out, Tensor& second_out) {
   const std::vector<Tensor> both = broadcast_parameters(op, {first, second});
@@ -183,7 +183,7 @@ Tensor GeneralizedPareto::hazard(const Tensor& value) const {
 
 Tensor GeneralizedPareto::log_prob(const Tensor& value) const {
   check_value(value);
-  // Of concentration -1 all values up to the end, where the hazard is infinite, are equally likely.
+  // At concentration -1 all values up to the end, where the hazard is infinite, are equally likely.
   const Tensor even = logical_and(eq(concentration_, -1), eq(value, end()));
   const Tensor at = where(even, loc_, value);
   return -log(scale_) - (1 + concentration_) * hazard(at);

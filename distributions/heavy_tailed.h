@@ -121,7 +121,7 @@ class InverseGamma : public DistributionOf<InverseGamma> {
 
   const Tensor& concentration() const { return gamma_.concentration(); }
   const Tensor& rate() const { return gamma_.rate(); }
-  /// Of 1/x.
+  /// The distribution of 1/x.
   const Gamma& base_dist() const { return gamma_; }
   Constraint support() const override { return constraints::positive(); }
   bool has_rsample() const override { return true; }

@@ -165,7 +165,7 @@ Tensor uniform_beta(const Uniform& p, const Beta& q) {
   return infinite_where(outside, any_beta(x, q, mean_of_log(x), mean_of_log(mirrored)));
 }
 
-// Of any p whose values are those of [0, 1].
+// The divergence of any p whose values are those of [0, 1].
 Tensor unit_interval_uniform(const Distribution& p, const Uniform& q) {
   return infinite_where(logical_or(gt(q.low(), 0), lt(q.high(), 1)),
                         log(q.high() - q.low()) - p.entropy());
@@ -260,8 +260,8 @@ auto of_pareto(double moment, const F& divergence) {
   };
 }
 
-// Of normal vectors: the mean of log q is that at the mean of p, less half the trace of q's
-// precision times p's covariance.
+// The divergence of normal vectors: the mean of log q is that at the mean of p, less half the trace
+// of q's precision times p's covariance.
 Tensor by_trace(const Distribution& p, const Distribution& q, const Tensor& trace) {
   return -p.entropy() - q.log_prob(p.mean()) + 0.5 * trace;
 }

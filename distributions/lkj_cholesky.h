@@ -20,8 +20,8 @@ class LKJCholesky : public DistributionOf<LKJCholesky> {
  private:
   Tensor draw(const Shape& sample_shape, Generator* generator) const override;
   void expand_to(const Shape& batch_shape) override;
-  /// Of rows 1, ..., n - 1, which have m = 1, ..., n - 1 numbers before the diagonal: m / 2, and
-  /// the half of what 1 less their squared length is raised to, plus 1.
+  /// Numbers of rows 1, ..., n - 1, which have m = 1, ..., n - 1 numbers before the diagonal:
+  /// m / 2, and the half of what 1 less their squared length is raised to, plus 1.
   Tensor halves() const;
   Tensor powers() const;
   int64_t dim_;

@@ -35,7 +35,7 @@ class LogNormal : public DistributionOf<LogNormal> {
 
   const Tensor& loc() const { return normal_.loc(); }
   const Tensor& scale() const { return normal_.scale(); }
-  /// Of the logarithm.
+  /// The distribution of the logarithm.
   const Normal& base_dist() const { return normal_; }
   Constraint support() const override { return constraints::positive(); }
   bool has_rsample() const override { return true; }

@@ -46,13 +46,13 @@ struct ProbsOrLogits {
 /// log(p)).
 class Odds {
  public:
-  /// Those of `op`. Errors: both or none are given; probabilities outside of their range. Classes
-  /// are normalised.
+  /// The parameters of `op`. Errors: both or none are given; probabilities outside of their range.
+  /// Classes are normalised.
   static Odds of_coins(const char* op, const ProbsOrLogits& options);
   static Odds of_classes(const char* op, const ProbsOrLogits& options);
 
   Tensor probs() const;
-  /// Of probabilities within machine epsilon of 0 and 1 those of the nearest that is not.
+  /// Logits; of probabilities within machine epsilon of 0 and 1 those of the nearest that is not.
   Tensor logits() const;
   /// The one that was given.
   const Tensor& given() const { return given_; }

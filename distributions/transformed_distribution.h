@@ -21,7 +21,7 @@ class CumulativeDistributionTransform : public TransformOf<CumulativeDistributio
   Constraint codomain() const override { return constraints::unit_interval(); }
   Shape forward_shape(const Shape& shape) const override;
   Shape inverse_shape(const Shape& shape) const override { return forward_shape(shape); }
-  /// Of copies of one.
+  /// True for copies of one.
   bool equals(const Transform& other) const override;
 
  private:

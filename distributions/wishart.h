@@ -25,7 +25,7 @@ class Wishart : public DistributionOf<Wishart> {
   Tensor mean() const override;
   /// NaN where df <= n + 1.
   Tensor mode() const override;
-  /// Of each element.
+  /// The variance of each element.
   Tensor variance() const override;
   Tensor log_prob(const Tensor& value) const override;
   Tensor entropy() const override;

@@ -11,7 +11,7 @@
 namespace aorta::data {
 namespace {
 
-// Of some values; added up as Chan, Golub and LeVeque 1983 do, for squares cancel.
+// The sums of some values, added up as Chan, Golub and LeVeque 1983 do, for squares cancel.
 struct Sums {
   double count = 0, mean = 0;
   double about = 0;  // squared distances from the mean

@@ -472,7 +472,7 @@ std::string decode_frame(File& file, int64_t frame) {
   return model.c_str();
 }
 
-// The same of a file whose samples aren't encoded.
+// Does the same for a file whose samples aren't encoded.
 void read_plain_frame(File& file, int64_t frame, size_t size) {
   const auto place = static_cast<Uint32>(frame * static_cast<int64_t>(size));
   require(file.pixels->getPartialValue(file.buffer.data(), place, static_cast<Uint32>(size),

@@ -57,7 +57,7 @@ void pool_main(ProcessContext& context) {
   }
 }
 
-// Of a process that somebody else has collected, or the system where SIGCHLD is ignored.
+// The status of a process that somebody else has collected, or the system where SIGCHLD is ignored.
 constexpr int kUnknown = -1;
 
 // The status of a process that has ended, as waitpid gives it; none while it runs.

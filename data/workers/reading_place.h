@@ -17,8 +17,8 @@ namespace aorta::data {
 /// that it shares with others there, are copied. A tensor without such pages is copied as a whole.
 class ReadingPlace {
  public:
-  /// Of a process with so many of them, which share its mappings. Throws a ResourceError where
-  /// there is no memory for it.
+  /// A place in a process with so many of them, which share its mappings. Throws a ResourceError
+  /// where there is no memory for it.
   explicit ReadingPlace(const TensorSpecs& specs, int in_process = 1);
 
   /// Where the sample is to be written whose tensors in the batch, in shared memory, are `places`.
