@@ -42,7 +42,7 @@ Tensor draw(int64_t count) {
   return stack(images).unsqueeze(1);
 }
 
-// Of images in [0, 1], in dB.
+// The peak signal-to-noise ratio of images in [0, 1], in dB.
 double psnr(const Tensor& x, const Tensor& y) {
   return -10 * std::log10(mse_loss(x, y).item<double>());
 }

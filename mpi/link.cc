@@ -28,7 +28,7 @@ constexpr int kReasonTag = 32767;  // the largest that every MPI has
 constexpr size_t kReasonSize = 2048;
 // How often a wait asks whether others have failed.
 constexpr int64_t kLookEvery = 3 * kMillisecond;
-// Of several that find the same, the lowest rank says it and the others hear it.
+// A turn's length: of several that find the same, the lowest rank says it and the others hear it.
 constexpr int64_t kTurn = 30 * kMillisecond;
 constexpr int kTurns = 32;
 
@@ -381,7 +381,7 @@ void Link::run(Transfer transfer, int tag, double timeout, const std::string& wh
   }
 }
 
-// Of this machine.
+// The stopped ranks of this machine.
 std::vector<int> Link::stopped_ranks() const {
   std::vector<int> ranks;
   for (int i = 0; i < size_; ++i) {

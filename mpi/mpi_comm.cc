@@ -11,11 +11,11 @@
 namespace aorta::mpi {
 namespace {
 
-// Of each share at once: large enough for the network, small enough for the cache.
+// How much of each share goes at once: large enough for the network, small enough for the cache.
 constexpr int64_t kPieceBytes = 4 << 20;
 // Below this one step with more bytes is faster than two.
 constexpr int64_t kSmallBytes = 4 << 10;
-// Of a text that goes at once; a longer one takes a second step.
+// The bytes of a text that goes at once; a longer one takes a second step.
 constexpr int64_t kTextBytes = 248;
 constexpr int kDuplicates = 4096;
 

@@ -36,7 +36,7 @@ class MpiCommunicator final : public Communicator {
   struct Range {
     int64_t start, length;
   };
-  /// Of a rank's share those from `at` on, at most `most`.
+  /// The elements of a rank's share from `at` on, at most `most`.
   static Range piece_of(const Shares& shares, int rank, int64_t at, int64_t most);
   /// Such a piece of this rank's share, reduced over the ranks' flat tensors.
   Tensor reduced_piece(const Tensor& flat, const Shares& shares, int64_t at, int64_t most,

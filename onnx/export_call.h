@@ -49,7 +49,7 @@ class ExportCall {
   const std::tuple<Options...>& options() const {
     return of_type<std::tuple<Options...>>();
   }
-  /// Of a pointwise op.
+  /// The functor of a pointwise op.
   template <class Functor>
   const Functor& functor() const {
     return of_type<Functor>();

@@ -37,7 +37,7 @@ struct TensorProto {
   std::vector<int64_t> dims = {};
   /// The elements, row-major and little-endian, whichever field of the message had them.
   std::string bytes = {};
-  /// Of a tensor whose elements stand in another file, `location`, from `offset` on; -1: not said.
+  /// Whether the elements stand in another file, `location`, from `offset` on; -1: not said.
   bool is_external = false;
   std::string location = {};
   int64_t offset = 0, length = -1;
@@ -53,7 +53,7 @@ struct ValueInfoProto {
   DataType elem_type = DataType::undefined;  // also where the file doesn't say it
   bool has_shape = false;
   std::vector<Dimension> shape;
-  /// Of a sequence of such tensors, or of a value that may be none, or of both.
+  /// Whether it is a sequence of such tensors, a value that may be none, or both.
   bool is_sequence = false, is_optional = false;
 };
 

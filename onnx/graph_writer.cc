@@ -173,7 +173,7 @@ const std::string& GraphWriter::name_of(int value) {
   return names_[value] = name;
 }
 
-// Of the outputs of one call's nodes; what the call itself makes is known.
+// The type of an output of one call's nodes; what the call itself makes is known.
 DataType GraphWriter::output_type(const NodeProto& node, size_t i) const {
   static const std::set<std::string> kToBool{"And",   "Equal", "Greater", "GreaterOrEqual",
                                              "IsInf", "IsNaN", "Less",    "LessOrEqual",

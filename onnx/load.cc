@@ -216,7 +216,7 @@ class Builder {
     }
   }
 
-  // Of tensors with equal values, as those of fresh layers, PyTorch writes one and makes the
+  // PyTorch writes one of the tensors with equal values, as those of fresh layers, and makes the
   // others Identities of it, under the names that its state has. What the network gives is no such
   // one: it follows the tensor that it is.
   void add_identities(Scope& scope) {

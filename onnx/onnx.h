@@ -91,7 +91,7 @@ struct SaveOptions {
 void save(const nn::Module& net, const Tensor& example, const Text& path,
           const SaveOptions& options = {});
 
-/// The same for a network of several inputs or outputs, called by `run`: `onnx::save(net,
+/// Does the same for a network of several inputs or outputs, called by `run`: `onnx::save(net,
 /// {tokens, mask}, [&](const std::vector<Tensor>& x) { return std::vector{net(x[0], x[1])}; },
 /// "net.onnx")`.
 void save(const nn::Module& net, const List<Tensor>& examples,

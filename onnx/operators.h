@@ -125,7 +125,7 @@ class Inputs {
   /// Undefined where it is left out.
   Tensor or_none(size_t i) const { return has(i) ? (*this)[i] : Tensor(); }
   Tensors all() const;
-  /// Of the first tensor that is given, or else of the network's inputs.
+  /// The device of the first tensor that is given, or else of the network's inputs.
   Device device() const;
   size_t size() const { return values_.size(); }
   /// The elements of an input that is a list of numbers.

@@ -78,7 +78,7 @@ int Recording::value_of(const Tensor& tensor) {
   return current(tensor);
 }
 
-// Of a constant that has been written before anything read it nobody knows what it was.
+// Nobody knows what a constant was that has been written before anything read it.
 void Recording::note_lost(const Tensor& tensor) {
   const auto [place, is_new] = entries_.emplace(place_of(tensor), Entry());
   if (!is_new) return;
@@ -108,7 +108,7 @@ void Recording::note_write(const Tensor& tensor, int value) {
 }
 
 void Recording::add(TracedCall call) {
-  // Of what the call wrote it is told afterwards: what it read is what was there before.
+  // What the call wrote is told afterwards: what it read is what was there before.
   const auto is_output = [&](const Tensor& tensor) {
     return std::any_of(call.outputs.begin(), call.outputs.end(), [&](const Tensor& output) {
       return output.defined() && output.shares_storage(tensor);

@@ -57,7 +57,7 @@ class Page {
   Page& picture(const Tensor& image, const Text& caption = {});
   /// A grid of them, each of `width` CSS pixels at least.
   Page& pictures(const List<Picture>& pictures, int width = 224);
-  /// The same of films, which play again and again (as animated PNG).
+  /// A grid of films, which play again and again (as animated PNG).
   Page& films(const List<Film>& films, int width = 224);
   /// Links to files beside the page: what is shown and the path from the page's folder.
   Page& links(const List<Pair>& links);

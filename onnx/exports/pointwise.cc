@@ -191,7 +191,7 @@ Names threshold(const ExportCall& call) {
   const std::string below = call.node("LessOrEqual", {x, bound(call, f.threshold)});
   return {call.node("Where", {below, bound(call, f.value), x})};
 }
-// Of NaN a Shrink would be 0.
+// A Shrink of NaN would be 0.
 Names hardshrink(const ExportCall& call) {
   const DType dtype = call.computed_dtype();
   const std::string x = call.computed(0);

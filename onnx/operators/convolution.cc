@@ -21,7 +21,7 @@ int64_t groups_of(const Node& node) {
   return groups;
 }
 
-// Of the whole result, what padding or a wanted shape leave: what stands beyond is cut off.
+// What padding or a wanted shape leave of the whole result: what stands beyond is cut off.
 Run transposed_convolutions(const Node& node) {
   const Window window(node);
   const int64_t groups = groups_of(node);

@@ -62,7 +62,7 @@ Tensor squares(const Tensor& x, const Dims& axes, bool keep) {
 Tensor log_of_sum(const Tensor& x, const Dims& axes, bool keep) {
   return log(sum(summable(x), axes, keep)).to(x.dtype());
 }
-// Of no elements the extreme is the dtype's own, which the op doesn't give.
+// The extreme of no elements is the dtype's own, which the op doesn't give.
 template <bool kLargest>
 Tensor extreme(const Tensor& x, const Dims& axes, bool keep) {
   if (x.numel() > 0) return kLargest ? amax(x, axes, keep) : amin(x, axes, keep);

@@ -10,7 +10,7 @@
 
 namespace aorta::bench {
 
-/// Of samples first, then of images, clips or texts.
+/// The sizes of a batch: how many samples first, then of images, clips or texts.
 using Sizes = std::vector<int64_t>;
 
 /// A whole step on a fixed batch: zero_grad, forward, loss, backward, optimizer.

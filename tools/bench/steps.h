@@ -47,7 +47,7 @@ Training unet_3d_training(int64_t batch, int64_t frames, int64_t size);
 /// Two layers of a causal transformer of 4 heads over windows (batch, length) of 65 characters.
 Training char_gpt_training(int64_t batch, int64_t length, int64_t width);
 
-/// The same for PyTorch's peer: lines of Python.
+/// What PyTorch's peer trains: lines of Python.
 struct TorchTraining {
   std::string model;                // statements that leave it in m
   std::string input, target, loss;  // expressions; of `out` and y is the loss

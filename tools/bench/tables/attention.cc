@@ -35,7 +35,7 @@ Case attention_case(const Shape4& s, DType dtype, bool backward) {
   const std::string call =
       fmt::format("F.scaled_dot_product_attention(*x, is_causal={})", s.causal ? "True" : "False");
   if (!backward) return {.ours = aorta_side(attend), .reference = torch_side(setup, call)};
-  // Of the three gradients, the queries'.
+  // One of the three gradients is given, the queries'.
   return {
       .ours = aorta_side([attend, x, g = weights.transpose(1, 2)] {
         return autograd::grad({attend()}, {x[0], x[1], x[2]}, {g})[0];

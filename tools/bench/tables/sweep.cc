@@ -122,7 +122,7 @@ Tensors of_dtype(const SweepOp& op, const Tensors& inputs, DType dtype) {
   return result;
 }
 
-// Those of the last cell, where they are this one's.
+// The inputs of the last cell, where they are this one's.
 std::shared_ptr<Inputs> inputs_of(const Cell& cell) {
   static std::shared_ptr<Inputs> last;
   static std::string last_key;
