@@ -10,7 +10,7 @@ namespace aorta::echo {
 /// What a run's numbers depend on of a split: the videos' names in their order, which frames are
 /// traced and how, and how many bytes each file has. 40 bytes a video.
 State data_facts(const data::Echo& videos);
-/// The same of videos that a number is learnt of, with `told`, theirs, in the tracings' place.
+/// The facts of videos that a number is learnt of, with `told`, theirs, in the tracings' place.
 State data_facts(const data::Echo& videos, std::span<const float> told);
 
 /// What differs between two states of data_facts, for people: "train lacks a.avi and 2 more"; empty

@@ -53,7 +53,7 @@ void write_predictions(const EvaluateOptions& options, std::span<const std::stri
   std::printf("wrote %s\n", options.predictions.c_str());
 }
 
-// The same of weights of `aorta-echo video`.
+// Does the same for weights of `aorta-echo video`.
 void evaluate_regressor(const EvaluateOptions& options, data::EchoSplit split,
                         const std::string& data_dir) {
   if (options.save_video)

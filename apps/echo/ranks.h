@@ -44,7 +44,7 @@ class RankRandom {
 /// Says that this process ends with an error, and ends the others with the same code, which it
 /// returns. Where another rank has said what is wrong, nothing is said.
 int end_ranks(int code, const std::string& text);
-/// The same for an error that the group had.
+/// Does the same for an error that the group had.
 int end_with(const RankError& error);
 
 /// Writes what the ranks' last collectives were into RUN/ranks; in a process by itself nothing.

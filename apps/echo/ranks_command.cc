@@ -21,7 +21,7 @@ struct RankCall {
   double entered = 0;
   double left = 0;  // 0: not yet
 };
-/// Of a group: by its number what each rank called.
+/// The calls of a group: by a call's number what each rank called.
 using Calls = std::map<int64_t, std::map<int, RankCall>>;
 
 struct Records {

@@ -232,7 +232,7 @@ class Run {
       return data_errors([&] { return loop().step(); });
     } catch (const Failure& failure) {
       if (failure.code() != ExitCode::diverged) throw;
-      // Of several processes it is the one whose loss it was that writes it.
+      // Among several processes it is the one whose loss it was that writes it.
       const std::string replay = "replay.safetensors";
       with_code(ExitCode::storage, [&] { loop().replay().save(folder_.file(replay)); });
       throw Failure(ExitCode::diverged, std::string(failure.what()) + "; " + folder_.file(replay) +

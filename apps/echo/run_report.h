@@ -13,7 +13,7 @@ std::string dice_curves(const History& history);
 
 /// A frame with the trace's outline and the network's mask, (3, H, W).
 Tensor sample_picture(const Tensor& frame, const Tensor& mask, const Tensor& trace);
-/// Those of the traced frames of up to `count` videos of VAL, side by side.
+/// The pictures of the traced frames of up to `count` videos of VAL, side by side.
 Tensor sample_pictures(const Trainer& trainer, int64_t count);
 
 /// The best epoch's network and its evaluations, one at least, whose plots are in the run's folder.

@@ -14,9 +14,9 @@ struct RunContents {
 /// The bytes that a run's folder holds when it holds most: three checkpoints while one is written,
 /// the best weights, and everything that epochs, evaluations and videos add.
 int64_t run_bytes(const RunOptions& options, const TrainingLoop& loop, const RunContents& contents);
-/// Those of a segmenter's run.
+/// The bytes of a segmenter's run.
 int64_t run_bytes(const TrainOptions& options, const Trainer& trainer);
-/// Those of a regressor's run.
+/// The bytes of a regressor's run.
 int64_t run_bytes(const VideoOptions& options, const ClipTrainer& trainer);
 
 }  // namespace aorta::echo

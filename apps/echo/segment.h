@@ -20,8 +20,8 @@ struct VideoSegmentation {
   int64_t side = 0;           // of the network's pictures
   MaskList masks;             // (side, side), a frame each
   std::vector<double> areas;  // of the mask of each frame, in pixels of the video
-  /// Of the masks' largest parts, which are what is measured, in the network's pixels: by them
-  /// beats are found.
+  /// The areas of the masks' largest parts, which are what is measured, in the network's pixels: by
+  /// them beats are found.
   std::vector<double> ventricles;
   std::vector<double> volumes;  // by the method of disks, in the network's pixels^3
   double millimetres = 0;       // of a pixel of the video; 0 where it isn't known
@@ -35,7 +35,7 @@ struct VideoSegmentation {
   Interval ef_range;             // `ef` and where it lies (mean_of_beats())
 
   FrameView view() const { return {height, width, side}; }
-  /// Of a volume in the network's pixels^3; NaN where the size of a pixel isn't known.
+  /// Millilitres of a volume in the network's pixels^3; NaN where the size of a pixel isn't known.
   double millilitres(double volume) const;
 };
 

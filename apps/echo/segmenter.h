@@ -27,13 +27,13 @@ struct Segmenter {
   Tensor normalised(std::initializer_list<Tensor> parts) const;
   /// normalised() frames (N, 3, H, W) -> f32 (N, H, W), in the network's mode and with a graph.
   Tensor logits(const Tensor& input) const;
-  /// The same of what the network has computed.
+  /// The logits of what the network has computed.
   static Tensor logits_of(const Tensor& output);
   /// u8 (N, 3, H, W) -> f32 (N, H, W): without a graph, in eval mode, and the network's mode is
   /// what it was.
   Tensor found(const Tensor& frames) const;
-  /// The same as u8: 1 where a pixel belongs to the ventricle, a logit above 0. Those of videos,
-  /// for networks of clips too, are VideoMasks' (video_masks.h).
+  /// The masks found, u8: 1 where a pixel belongs to the ventricle, a logit above 0. Those of
+  /// videos, for networks of clips too, are VideoMasks' (video_masks.h).
   Tensor masks(const Tensor& frames) const;
 
   /// "model.*" and "segmenter.*".

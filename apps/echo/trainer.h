@@ -15,14 +15,14 @@ struct FrameOverlaps {
 
   double dice() const;
 };
-/// Those of a Trainer's totals.
+/// The overlaps of a Trainer's totals.
 FrameOverlaps overlaps_of(const Totals& totals);
 
 /// How many pixels the network marked, how many lie in the tracings, and how many there were.
 struct MarkedPixels {
   double found = 0, traced = 0, all = 0;
 };
-/// Those of a Trainer's totals.
+/// The pixels of a Trainer's totals.
 MarkedPixels marked_pixels(const Totals& totals);
 
 /// Training of a segmenter.

@@ -144,7 +144,7 @@ class TrainingLoop {
   virtual std::pair<std::string, std::string> tensors_of_a_step() const = 0;
   /// The network's output, with a graph where one is recorded.
   virtual Tensor output(const data::Batch& batch) const = 0;
-  /// The same numbers on one device, where layers run one after another.
+  /// The numbers of output() on one device, where layers run one after another.
   virtual Tensor output_of_one_device(const data::Batch& batch) { return output(batch); }
   /// What a step descends.
   virtual Tensor loss(const Tensor& output, const data::Batch& batch) const = 0;

@@ -13,7 +13,7 @@ struct VideoFrames {
   int64_t count = 0;
   std::function<Tensor(int64_t frame)> read;
 
-  /// Those of a file, which must outlive this.
+  /// The frames of a file, which must outlive this.
   static VideoFrames of(const data::VideoReader& video);
 };
 

@@ -95,8 +95,8 @@ void write_beat_tables(const std::vector<BeatToBeat>& videos, const std::string&
   write_file(folder + "/videos.csv", table);
 }
 
-// Those with beats, the nearest to what is told first; of videos that nobody told of, those whose
-// beats agree most.
+// The videos with beats, the nearest to what is told first; of videos that nobody told of, those
+// whose beats agree most.
 std::vector<size_t> by_error(const std::vector<BeatToBeat>& videos) {
   std::vector<size_t> order;
   for (size_t i = 0; i < videos.size(); ++i)

@@ -7,9 +7,9 @@
 namespace aorta::echo {
 
 struct BeatsOptions {
-  /// Of the segmenter, which finds the beats: a run's folder or a file of weights.
+  /// Weights of the segmenter, which finds the beats: a run's folder or a file of weights.
   std::string run_or_weights = {};
-  /// Of a network that has learnt EF of clips: a run of `video`.
+  /// Weights of a network that has learnt EF of clips: a run of `video`.
   std::string video_weights = {};
   /// Files of any format that `segment` takes; without any, a split of a data set.
   std::vector<std::string> videos = {};

@@ -27,7 +27,7 @@ Agreement agreement(std::span<const double> told, std::span<const double> found)
 struct Errors {
   Interval mae, rmse, r2, bias;
 };
-/// Of pairs of finite numbers, others left out; NaN as in agreement().
+/// The errors of pairs of finite numbers, others left out; NaN as in agreement().
 Errors bootstrapped_errors(std::span<const double> told, std::span<const double> found,
                            const BootstrapOptions& options = {});
 

@@ -91,7 +91,8 @@ double range_of(std::span<const double> areas) {
   return at_part(sorted, 0.95) - at_part(sorted, 0.05);
 }
 
-// Of the range: by how much the area grows before a diastole that is seen from its beginning.
+// The least part of the range by which the area grows before a diastole that is seen from its
+// beginning.
 constexpr double kLeastRise = 0.1;
 
 // The frames whose area a heart can have: it isn't 0, nor less than half or more than twice that of
@@ -192,7 +193,7 @@ Interval mean_of_beats(std::span<const std::vector<double>> beats,
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   Interval interval{whole.value(), kUnknown, kUnknown};
   if (whole.count() < 2) return interval;
-  // Of a number below beats x views the quotient says a beat and the remainder a view.
+  // The quotient of a number below beats x views says a beat, and the remainder a view.
   const auto resampled = [&](std::span<const int32_t> chosen) {
     Mean mean;
     const size_t view = static_cast<size_t>(chosen[0]) % views;

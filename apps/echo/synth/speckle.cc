@@ -165,7 +165,7 @@ Echoes Echoes::random(Draw& draw) {
 Scanner::Scanner(const Phantom& phantom, const View& view, const Probe& probe, const Echoes& echoes,
                  double fps, Generator& generator)
     : phantom_(phantom), view_(view), probe_(probe), draw_(generator) {
-  // Of a frame, however many there are a second.
+  // Both are of a frame, however many there are a second.
   probe_.persistence = std::pow(probe.persistence, 50 / fps);
   probe_.blood_memory = std::pow(probe.blood_memory, 50 / fps);
   step_ = probe.depth / kRows;

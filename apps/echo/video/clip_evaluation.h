@@ -24,7 +24,7 @@ struct ClipEvaluation {
   std::vector<RegressedVideo> videos = {};  // in the order of the data set
   Errors all_clips = {}, one_clip = {};     // of the means, and of a clip of each video
   Agreement agreement = {};                 // of the means
-  /// Of EF alone: videos of 35, 40 and 50 % at most told from the others.
+  /// For EF alone: videos of 35, 40 and 50 % at most told from the others.
   std::vector<Roc> rocs = {};
 };
 
@@ -43,7 +43,7 @@ struct ClipEvaluationSettings {
 /// no VolumeTracings.csv.
 data::EchoOptions clip_options(const std::string& data_dir, data::EchoSplit split);
 
-/// The same videos whole, each with its value of the task.
+/// These videos whole, each with its value of the task.
 std::shared_ptr<const data::Echo> whole_videos(const std::string& data_dir, data::EchoSplit split,
                                                const std::string& task);
 

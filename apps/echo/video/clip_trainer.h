@@ -11,7 +11,7 @@ struct ClipErrors {
   double mae = 0;
   double r2 = 0;  // NaN where all that was told is equal
 };
-/// Those of a ClipTrainer's totals.
+/// The errors of a ClipTrainer's totals.
 ClipErrors errors_of(const Totals& totals);
 
 /// Training of a regressor: a clip of each video from a random place, padded with 12 pixels and cut
