@@ -97,7 +97,7 @@ void add_binaries(Functions& all) {
   add_binary<bitwise_right_shift, bitwise_right_shift_>(all, "bitwise_right_shift", false, i64);
 }
 
-// Those of a double: parameters of random numbers, activations, losses, norms.
+// Adds the functions of a double: parameters of random numbers, activations, losses, norms.
 void add_doubles(Functions& all) {
   using N = const Scalar&;
   using X = const Tensor&;

@@ -17,7 +17,7 @@ using Tensors = std::vector<Tensor>;
 struct Call {
   const char* name = "default";
   Tensors (*run)(const Tensors& inputs) = nullptr;
-  /// The same, written into inputs[0] and returned; null where there is no such form.
+  /// Writes the result into inputs[0] and returns it; null where there is no such form.
   Tensor (*in_place)(const Tensors& inputs) = nullptr;
   /// False where the gradient is defined to be another than the derivative.
   bool gradient_is_derivative = true;

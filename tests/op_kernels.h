@@ -19,7 +19,7 @@ const kernel::OpRow* find_op(const std::string& name);
 std::set<std::string> kernels_run(const std::function<void(const Tensors& inputs)>& run,
                                   const Tensors& inputs = {});
 
-/// The same of all samples of the row's calls, in place too.
+/// The ops whose CPU kernels all samples of the row's calls ask for, in place too.
 std::set<std::string> kernels_run(const Row& row);
 
 /// The first op among the row's own and its `also` that has a kernel on the CPU and none on

@@ -194,7 +194,7 @@ TEST(SparseEmbeddingGradients, Refuse) {
   EXPECT_FALSE(sparse_grad(weight));
   loss.backward();
   EXPECT_TRUE(sparse_grad(weight));
-  // Of a tensor beside the embedding's table the gradient is as ever.
+  // The gradient of a tensor beside the embedding's table is as ever.
   const Tensor x = ones({2, 2}).requires_grad_();
   const Tensor product = sum(embedding(rows, weight, {}, true) * x);
   EXPECT_EQ(autograd::grad({product}, {x})[0].to_vector<float>(), (std::vector<float>{1, 1, 1, 1}));

@@ -110,7 +110,7 @@ TEST(Functional, ProductsAreThoseOfTheJacobian) {
   const auto [same, right] = jvp(f, x, w);
   expect_near(same, f(x), 0);
   expect_near(right, mv(j, w.flatten()).view({3, 3}));
-  // Of several tensors, one of which the outputs don't depend on.
+  // There are several tensors, one of which the outputs don't depend on.
   const auto g = [](const Tensors& in) { return Tensors{in[0] * sum(in[0]), ones({2}, kDouble)}; };
   const Tensor u = some({2}, 5.), d = some({2}, 7.);
   const auto [outputs, product] = jvp(g, {u, x}, {d, w});

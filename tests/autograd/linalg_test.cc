@@ -162,7 +162,7 @@ TEST(Linalg, RankAndLeastSquares) {
   EXPECT_EQ(matrix_rank(A, {.rtol = 1e-2}).item<int64_t>(), 1);
   EXPECT_EQ(matrix_rank(zeros({2, 3, 0}, kDouble)).to_vector<int64_t>(),
             (std::vector<int64_t>{0, 0}));
-  // Of rank 1: the smallest solution, and no residuals.
+  // A matrix of rank 1 gives the smallest solution, and no residuals.
   const Tensor B = ones({3, 1}, kDouble), one = tensor({{1, 1}, {1, 1}, {1, 1}}, kDouble);
   const Lstsq result = lstsq(one, B);
   EXPECT_LT(distance(result.solution, full({2, 1}, 0.5, kDouble)), 1e-14);

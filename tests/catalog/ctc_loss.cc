@@ -7,7 +7,7 @@ namespace aorta::catalog {
 
 namespace {
 
-// Of logits, so that the gradient is the derivative.
+// The loss of logits, so that the gradient is the derivative.
 Tensors of_logits(const Tensors& x, const CtcLossOptions& options) {
   const CalledOp called("ctc_loss");
   const Tensor log_probs = x[0].defined() ? log_softmax(x[0], -1) : x[0];
@@ -25,7 +25,7 @@ std::vector<Row> ctc_loss_rows() {
   return {
       {.op = "ctc_loss",
        .needs_values = true,  // of the lengths
-       // Of some terms of a size each; half types are rounded between the ops of a call.
+       // Some terms of a size are added; half types are rounded between the ops of a call.
        .tolerance = {2, 4, 1, 0, true, 1},
        .calls = {{"default", [](const Tensors& x) { return of_logits(x, {}); }},
                  {"joined",

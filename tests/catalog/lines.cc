@@ -6,7 +6,7 @@
 namespace aorta::catalog {
 namespace {
 
-// Of softmax: numbers so far apart that one of them is all of the sum, and gradients cancel.
+// For softmax: numbers so far apart that one of them is all of the sum, and gradients cancel.
 const std::vector<std::string> kCancelling = {"default/large", "first/large", "middle/large"};
 
 void add_lines(std::vector<Row>& rows) {

@@ -9,7 +9,7 @@ namespace {
 // Which of two zeros is the larger isn't said.
 constexpr Tolerance kExactButZeros{.zero_signs = false};
 
-// Of the moments: values that are equal, or far from 0 beside their differences.
+// Samples of the moments with values that are equal, or far from 0 beside their differences.
 const std::vector<std::string> kCloseMoments = {
     "correction2/equal", "correction2/shifted", "default/equal", "default/shifted",
     "dim/equal",         "dim/shifted",         "keepdim/equal", "keepdim/shifted",

@@ -43,7 +43,7 @@ TEST(Composed, WithoutElements) {
   EXPECT_EQ(tril_indices(300, 300, 0, {.dtype = i32, .device = "meta"}).shape(), (Shape{2, 45150}));
 }
 
-// Of the rows and columns as drawn by hand.
+// The rows and columns are as drawn by hand.
 TEST(Composed, TriangleIndicesAreThoseOfTril) {
   for (int64_t rows = 0; rows < 5; ++rows) {
     for (int64_t columns = 0; columns < 5; ++columns) {

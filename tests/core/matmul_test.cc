@@ -297,8 +297,8 @@ TEST(Addmm, RoundsHalfTypesOnce) {
   EXPECT_EQ(addmm(input, a, b).item<float>(), 258);
 }
 
-// Of each way to multiply, with several blocks and strips: small integers are exact until they are
-// rounded, once.
+// Each way to multiply comes, with several blocks and strips: small integers are exact until they
+// are rounded, once.
 TEST(Addmm, IsExactInEverySizeAndLayoutOfTheInput) {
   for (const DType dtype : {f32, f64, f16, bf16}) {
     for (const auto [m, n, k] : {Sizes{100, 300, 40},

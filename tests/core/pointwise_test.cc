@@ -70,8 +70,8 @@ TEST(Pointwise, DividingNoIntegersByZero) {
                "remainder: an integer can't be divided by zero, got a 0 among the divisors");
 }
 
-// The same bits as the C library's, NaN aside, for whole blocks of small quotients, for blocks with
-// a large one or with what is no number, and for operands that are one for all.
+// Expects the bits of the C library, NaN aside, for whole blocks of small quotients, for blocks
+// with a large one or with what is no number, and for operands that are one for all.
 template <class T, class Bits>
 void expect_c_remainders() {
   std::mt19937_64 random(1);

@@ -291,7 +291,7 @@ TEST(Random, FewOfManyWithoutReplacement) {
   }
   EXPECT_NEAR(first, 0.75 * kRows, 250);
   EXPECT_NEAR(rest / kRows, (99 * 100 / 2 - 57) / 98.0, 1);  // the mean place of the others
-  // Of equal weights each is among the five of 100 as often.
+  // Each of equal weights is among the five of 100 as often.
   std::vector<int> times(100);
   const Tensor equal = ones({kRows, 100});
   for (const int64_t place : multinomial(equal, 5, false, &generator).to_vector<int64_t>())

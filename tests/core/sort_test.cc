@@ -166,7 +166,7 @@ TEST(Sort, TopkUnsortedAndKthValue) {
   EXPECT_EQ(kthvalue(tensor({{3, 1}, {2, 4}}), 1, 1, true).values.shape(), Shape({2, 1}));
 }
 
-// Of lines that are short, and of those whose keys are counted first.
+// Some lines are short, and the keys of others are counted first.
 TEST(Sort, TheKthIsThatOfASortedLine) {
   for (const DType dtype : kDTypes) {
     for (const int64_t length : {9, 32, 33, 700, 5000}) {

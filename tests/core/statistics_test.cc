@@ -57,7 +57,7 @@ TEST(Quantile, OfMoreNumbersThanF32Counts) {
 }
 
 TEST(Quantile, ManyRanksOfManyNumbers) {
-  // Of 0, 1, ..., n - 1 in any order the quantile is the rank.
+  // The quantile of 0, 1, ..., n - 1 in any order is the rank.
   const int64_t n = 10007;
   const Tensor x = ((arange(n) * 7919) % n).to(f64);
   const Tensor q = linspace(0, 1, 65, {.dtype = f64});

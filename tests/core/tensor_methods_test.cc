@@ -78,7 +78,7 @@ void expect_same(const char* name, const std::vector<Tensor>& method,
 
 // x.name(...) is name(x, ...).
 #define SAME(name, ...) expect_same(#name, x.name(__VA_ARGS__), name(x __VA_OPT__(, ) __VA_ARGS__))
-// The same of what writes into x, which it returns.
+// Expects it of what writes into x, which it returns.
 #define WRITES(name, ...)                             \
   do {                                                \
     const Tensor written = x.clone(), by = x.clone(); \

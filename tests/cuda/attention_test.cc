@@ -99,7 +99,7 @@ TEST_F(CudaAttention, MasksEqualTheCpus) {
   expect_equal(operands_of({2, 2, 40, 70, 48, 40}, f16), {.attn_mask = seen, .scale = 0.02});
 }
 
-// The same weights are dropped on both devices.
+// Both devices drop the same weights.
 TEST_F(CudaAttention, DropoutEqualsTheCpus) {
   for (const DType dtype : {f32, f16}) {
     expect_equal(operands_of({2, 1, 70, 67, 9, 6}, dtype), {.dropout_p = 0.4, .scale = 0.1});

@@ -128,7 +128,7 @@ class CallsOfACapture : public Captures, public testing::WithParamInterface<Call
   }
   void TearDown() override {
     Captures::TearDown();
-    // Those that the call left.
+    // The call may have left some of these.
     cudaFree(things_.device);
     cudaFreeHost(things_.pinned);
     cudaHostUnregister(registered);

@@ -58,7 +58,7 @@ TEST(ConvolutionShape, PaddingBehindMakesTheOutput) {
   EXPECT_EQ(padding_behind({9, 3, 3, 1, 0, 2}), -2);
 }
 
-// Of a 3x3 kernel on 14x14: dilation 12 leaves (14 + 2 + 2) / 42 of each dimension's pairs inside,
+// For a 3x3 kernel on 14x14 dilation 12 leaves (14 + 2 + 2) / 42 of each dimension's pairs inside,
 // 18 % of both; dilation 14 leaves the middle tap, 11 %.
 TEST(ConvolutionShape, CudnnIsNotAskedToMultiplyPadding) {
   for (const int64_t apart : {1, 2, 6, 12, 13, 14, 24}) {
@@ -115,7 +115,7 @@ TEST(ConvolutionShape, TilesAreForWhatFillsThem) {
   EXPECT_TRUE(takes_tiles(args_of(3, 64, 1), ConvResult::y));
   EXPECT_FALSE(takes_tiles(args_of(3, 64, 1), ConvResult::x));
   EXPECT_TRUE(takes_tiles(args_of(3, 64, 1), ConvResult::w));
-  // Of a stride as large as the image each position is a phase of its own, with a tile of its own.
+  // At a stride as large as the image each position is a phase of its own, with a tile of its own.
   ConvolutionArgs apart = args_of(64, 64, 1);
   apart.batch = 1;
   apart.dims[1] = apart.dims[2] = {64, 1, 3, 64, 0, 1};

@@ -169,8 +169,8 @@ TEST_F(CudaConvolution, BitsAreTheSameEveryTime) {
   }
 }
 
-// Of dilation 24 on 14 positions the outer taps read the padding alone: they aren't multiplied, or
-// their infinite weights would be seen. Nor are they by cuDNN, which gets the middle tap.
+// With dilation 24 on 14 positions the outer taps read the padding alone: they aren't multiplied,
+// or their infinite weights would be seen. Nor are they by cuDNN, which gets the middle tap.
 TEST_F(CudaConvolution, TapsInThePaddingAreDropped) {
   std::mt19937 random(10);
   const ConvDim apart = dim(14, 3, 1, 24, 24);

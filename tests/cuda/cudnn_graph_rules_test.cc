@@ -76,7 +76,7 @@ class Cudnn : public Rules {
     return std::nullopt;
   }
 
-  /// Of tensors 1, 2 and 3, or some of them.
+  /// A pack of tensors 1, 2 and 3, or some of them.
   Made pack(const std::vector<int64_t>& ids = {1, 2, 3}) const {
     Made p(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     p.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);

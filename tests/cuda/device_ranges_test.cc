@@ -29,7 +29,7 @@ std::vector<std::string> names_of(const Profiler& profiler) {
   return names;
 }
 
-/// Of one stream no range begins before the one before it has ended.
+/// No range of a stream begins before the one before it has ended.
 void expect_in_order(const Profiler& profiler) {
   std::map<std::pair<int, int>, int64_t> ends;
   for (const DeviceRange& range : profiler.device_ranges()) {

@@ -26,7 +26,7 @@ Tensor values(const Shape& shape, DType dtype, uint32_t seed) {
   return gpu_test::random_values(shape, dtype, seed, false);
 }
 
-/// Of numbers about 3 in size.
+/// The error of sums of numbers about 3 in size.
 double error_of_sums(DType dtype) { return dtype == DType::f64 ? 1e-11 : 2e-3; }
 
 std::string far(const Tensor& result, const Tensor& wanted) {

@@ -221,7 +221,7 @@ TEST_F(CudaOps, MatmulOfEveryDtypeAndLayout) {
       gpu_test::poison(std::max<int64_t>(wanted.nbytes(), 1));
       EXPECT_EQ(difference(matmul(a.cuda(), b.cuda()), wanted, 2 * unit, scale), "");
       if (a.dim() < 2 || b.dim() < 2) continue;
-      // The same products from operands that lie transposed, and with gaps.
+      // The products are the same for operands that lie transposed, and with gaps.
       const Tensor at = a.transpose(-2, -1).contiguous().cuda().transpose(-2, -1);
       const Tensor bt = b.transpose(-2, -1).contiguous().cuda().transpose(-2, -1);
       EXPECT_EQ(difference(matmul(at, bt), wanted, 2 * unit, scale), "") << "transposed";

@@ -90,7 +90,7 @@ void stricter(Status got, Status wanted) {
   }
 }
 
-/// The same for a call that could take the device or the program with it.
+/// Does the same for a call that could take the device or the program with it.
 template <class Status, class Call>
 void stricter_in_own_process(Status wanted, const Call& call) {
   if (kEmulated) return in_own_process(wanted, call);

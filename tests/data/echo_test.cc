@@ -426,7 +426,7 @@ TEST(MeanAndStd, OfLargeMeans) {
   EXPECT_TRUE(std::isnan(of(values).std[0]));
 }
 
-// Of channels without elements there may be more than memory has room for.
+// There may be more channels without elements than memory has room for.
 TEST(MeanAndStd, OfEmptySamples) {
   const NamedTensors samples = {{"x", empty({1, int64_t{1} << 41, 0}, {.dtype = f32})}};
   EXPECT_EQ(error_of([&] { mean_and_std(TensorDataset(samples), "x", {.channel_dim = 0}); }),

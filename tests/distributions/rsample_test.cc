@@ -14,7 +14,7 @@ Tensors gradients(const Tensor& output, const Tensors& inputs) {
   return autograd::grad(outputs, inputs);
 }
 
-// Of x(u, parameter) with u fixed, dx/dparameter = -(dF/dparameter) / (dF/dx), F the cdf.
+// For x(u, parameter) with u fixed, dx/dparameter = -(dF/dparameter) / (dF/dx), F the cdf.
 TEST(Rsample, GradientsAreThoseOfTheCdf) {
   for (const std::string name : {"normal",
                                  "log_normal",
@@ -160,7 +160,7 @@ TEST(Rsample, OfGammasHasSecondDerivativesOfTheQuantile) {
   }
 }
 
-// Of the means of log x, which are digamma(a) - digamma(a + 2).
+// The means are those of log x, digamma(a) - digamma(a + 2).
 TEST(Rsample, SecondDerivativesOfMeansAreThoseOfTheMeans) {
   Generator generator(71);
   const Tensor a = tensor({1.5, 30.0}, {.dtype = f64, .requires_grad = true});

@@ -125,7 +125,7 @@ TEST(Samples, OfMultivariateNormals) {
   const MultivariateNormal d(loc, {.scale_tril = tril});
   Generator generator(9);
   const Tensor x = d.sample({kSamples}, &generator);
-  // Of two dimensions half the squared distance is exponential.
+  // Half the squared distance in two dimensions is exponential.
   EXPECT_LT(distance(-expm1(-0.5 * d.squared_distance(x))), kFar);
   const Tensor noise = linalg::solve_triangular(tril, (x - loc).t(), {.upper = false});
   for (int i = 0; i < 2; ++i)
@@ -138,7 +138,7 @@ TEST(Samples, OfRelaxedOnes) {
   const Tensor x = RelaxedBernoulli(0.7, {.logits = logits}).sample({kSamples}, &generator);
   const Tensor at = sigmoid(0.7 * logit(x) - logits);
   for (int i = 0; i < 2; ++i) EXPECT_LT(distance(at.select(1, i)), kFar);
-  // Of two classes the first is a relaxed coin of the logits' difference.
+  // The first of two classes is a relaxed coin of the logits' difference.
   const Tensor y = RelaxedOneHotCategorical(0.7, {.logits = logits}).sample({kSamples}, &generator);
   EXPECT_LT(distance(sigmoid(0.7 * logit(y.select(1, 0)) - 1.3)), kFar);
 }

@@ -13,7 +13,7 @@
 
 namespace aorta::distributions {
 
-// Those of the first parameter that is there.
+// The options of the first parameter that is there.
 static TensorOptions options_of(const Tensors& parameters) {
   for (const Tensor& parameter : parameters)
     if (parameter.defined()) return {.dtype = parameter.dtype()};

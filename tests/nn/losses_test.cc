@@ -175,7 +175,7 @@ TEST_P(Losses, GradientsAgreeWithFiniteDifferences) {
     if (!is_raised) moved.push_back(inputs[i].requires_grad_());
   }
   EXPECT_GRADIENTS([&](const Tensors&) { return GetParam().call(inputs); }, moved);
-  // Of pieces that are straight the second derivatives are 0.
+  // The second derivatives of pieces that are straight are 0.
   EXPECT_SECOND_GRADIENTS([&](const Tensors&) { return GetParam().call(inputs); }, moved,
                           {.allow_vacuous = true});
 }

@@ -496,7 +496,7 @@ TEST(RecurrentCell, IsAStepOfTheLayer) {
   EXPECT_TRUE(allclose(now.c, all.state.c[0], 1e-6, 1e-6));
 }
 
-// Of normal numbers, mean and variance stay; an element is one of two lines of its input.
+// Mean and variance of normal numbers stay; an element is one of two lines of its input.
 TEST(AlphaDropout, KeepsMeanAndVariance) {
   default_generator().manual_seed(5);
   const Tensor x = randn({400, 1000}, {.dtype = DType::f64});

@@ -133,7 +133,7 @@ TEST(OnnxControl, GradientsGoThroughLoops) {
   expect_close(x.grad(), f32s({36, 36}, {2}), 0);
   // 3 w^2 sum x + 2 (1 + 2 w + 3 w^2) sum x
   expect_close(net.named_parameters()[0].second.grad(), full({}, 132.0F + 374.0F), 0);
-  // Of no round the output says the shape.
+  // After no round the output says the shape.
   expect_close(net({count(0), x.detach()})[0].detach(), f32s({1, 10}, {2}), 0);
 }
 

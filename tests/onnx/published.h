@@ -27,7 +27,7 @@ inline const nlohmann::json& cases() {
   return all;
 }
 
-/// Those of the tree (tests/fixtures/make_onnx.py).
+/// The cases of the tree (tests/fixtures/make_onnx.py).
 inline const nlohmann::json& cases_here() {
   static const nlohmann::json all = read_cases("tests/fixtures/onnx/cases.json");
   return all;

@@ -273,7 +273,7 @@ TEST(OnnxSave, TrainsAsAModuleDoes) {
   expect_close(load(file)(x), wanted, 1e-6);
 }
 
-// Of any number of steps.
+// The number of steps may be any.
 TEST(OnnxSave, ARecurrentLayerIsOneNode) {
   const TestFolder folder;
   const std::string file = folder.file("net.onnx");
@@ -378,7 +378,7 @@ TEST(OnnxSave, CountsGrowWithTheBatch) {
   expect_close(load(file)(x), places(x), 1e-6);
 }
 
-// Of one position, as squeezing a picture to a pixel leaves.
+// The groups have one position, as squeezing a picture to a pixel leaves.
 TEST(OnnxSave, GroupsOfOneElement) {
   const TestFolder folder;
   const std::string file = folder.file("net.onnx");
@@ -458,7 +458,7 @@ TEST(OnnxSave, RefusesWhatDependsOnTheElements) {
   }
 }
 
-// Of one integer for each sample, which change places.
+// A line has one integer for each sample, which change places.
 TEST(OnnxSave, RefusesWhatDependsOnTheElementsOfALine) {
   const TestFolder folder;
   const Function net([](const Tensor& x) { return x; });

@@ -86,7 +86,7 @@ SavedNetwork char_gpt() {
           {randint(19, {3, 12})}};
 }
 
-// Of lines of one length, which is part of the network.
+// The network reads lines of one length, which is part of the network.
 SavedNetwork ctc_digits() {
   const auto net = make_net<ctc_digits_example::Reader>();
   const Tensor steps = full({2}, 6, {.dtype = i64});

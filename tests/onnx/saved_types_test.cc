@@ -133,7 +133,7 @@ TEST(OnnxSavedTypes, CeluIsComposed) {
   }
 }
 
-// Of numbers that f32 doesn't hold.
+// The numbers are ones that f32 doesn't hold.
 TEST(OnnxSavedTypes, NumbersOfF64AreExact) {
   const TestFolder folder;
   const std::string file = folder.file("net.onnx");

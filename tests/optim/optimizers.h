@@ -113,7 +113,7 @@ inline const std::map<std::string, Make>& runs() {
   return map;
 }
 
-/// Those whose rule sees a parameter as a whole, and takes temporary memory: the runs of
+/// The optimizers whose rule sees a parameter as a whole, and takes temporary memory: the runs of
 /// make_optim.py that have two matrices, the second one wide.
 inline const std::map<std::string, Make>& matrix_runs() {
   static const std::map<std::string, Make> map = {

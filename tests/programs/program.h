@@ -40,7 +40,7 @@ Losses vit(DType dtype);
 Losses autoencoder(DType dtype);
 Losses reinforce(DType dtype);
 Losses lbfgs(DType dtype);
-// Of examples/.
+// The programs of examples/.
 Losses char_gpt(DType dtype);
 Losses example_vae(DType dtype);
 Losses example_dcgan(DType dtype);

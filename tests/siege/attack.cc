@@ -350,7 +350,7 @@ std::vector<Target> catalog_targets() {
                          return std::make_unique<CatalogCall>(call, in_place, std::move(inputs));
                        }});
         all.back().ordered_products = call.ordered_products;
-        // Those of complex numbers begin with a view of their parts, and some are of several ops.
+        // Ops of complex numbers begin with a view of their parts, and some are of several ops.
         if (row.family == "complex") continue;
         all.back().functions = row.functions;
         all.back().functions.push_back(row.op);

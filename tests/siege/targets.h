@@ -23,7 +23,7 @@ struct Target {
   std::function<std::unique_ptr<Call>(Arguments&)> draw;
   /// Calls differ: random numbers, fresh memory.
   bool differs = false;
-  /// Of products whose order the layout decides, and with it whether they leave the range.
+  /// It makes products whose order the layout decides, and with it whether they leave the range.
   bool ordered_products = false;
   /// Functions that its errors may be about; any where there are none.
   std::vector<std::string> functions = {};

@@ -137,7 +137,7 @@ TEST(MeanOfBeats, HasTheRangeOfBeatsAndOfViews) {
   expect({{50, 54}, {50, 54}, {50, 54}}, 52, 50, 54);
   // A view is the same for all beats: no sample mixes 40 of one with 60 of the other.
   expect({{40, 60}, {60, 40}}, 50, 40, 60);
-  // Of 27 samples of three beats, those of the lowest alone and of the highest alone are 1 each.
+  // Among 27 samples of three beats, those of the lowest alone and of the highest alone are 1 each.
   expect({{1}, {2}, {3}}, 2, 4. / 3, 8. / 3);
   const double nan = std::nan("");
   expect({{nan, 50}, {60, 70}}, 60, 50, 70);

@@ -121,8 +121,8 @@ struct OpenTrainer : Trainer {
   using Trainer::Trainer;
 };
 
-// Of a network whose logits are all its head's bias, both by hand: the loss is that of the traced
-// frames' pixels.
+// The network's logits are all its head's bias, and loss and gradient are found by hand: the loss
+// is that of the traced frames' pixels.
 TEST(ClipTrainer3d, LearnsFromTracedFrames) {
   const std::string folder = testing::tiny_echo_folder("weak_labels", 4);
   OpenTrainer trainer(clip_options_for(folder, 3));

@@ -111,7 +111,7 @@ TEST(CubicResized, HasTheKernelsWeights) {
   EXPECT_EQ(at(7), std::lround(100 + 128 * weights[2]));
   EXPECT_EQ(at(10), std::lround(100 + 128 * weights[0]));
   EXPECT_EQ(at(0), 100);
-  // Of straight slopes what lies on them, whatever the size.
+  // Straight slopes give what lies on them, whatever the size.
   const Tensor slope = empty({1, 40, 60}, {.dtype = u8});
   for (int64_t y = 0; y < 40; ++y)
     for (int64_t x = 0; x < 60; ++x)

@@ -90,7 +90,7 @@ std::set<std::string> calls_with_status() {
   return names;
 }
 
-/// Those of `calls` that cuda/ names in its code.
+/// The calls among `calls` that cuda/ names in its code.
 std::set<std::string> called_by_sources(const std::set<std::string>& calls) {
   static const std::regex kName(R"(\b(?:cuda|cublasLt|cudnn|cufft|cusolverDn|nccl)[A-Z]\w*)"),
       kComment("//.*");

@@ -158,7 +158,7 @@ void KernelRun::fiber_main() {
 }
 
 bool KernelRun::start_next() {
-  // Those that wait no longer may have their turn before the rest begins.
+  // Threads that wait no longer may have their turn before the rest begins.
   if (started_ == count_ || (!ready_.empty() && settings().order == Order::random)) return false;
   set_place(order_[started_++]);
   return true;

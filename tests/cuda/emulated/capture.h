@@ -39,7 +39,7 @@ struct Capture {
 /// What keeps a call from being made while a graph is captured: an error, and the capture is
 /// invalid.
 cudaError_t forbidden_by_capture(const std::string& call);
-/// The same for a call that may wait for other work, whichever it is.
+/// Does the same for a call that may wait for other work, whichever it is.
 cudaError_t waits_beside_captures();
 
 }  // namespace aorta::emulated

@@ -69,7 +69,7 @@ void receive(Meeting& meeting, size_t i) {
     arrivals().wait(lock, [&] { return part.comm->aborted || !stalled; });
     lock.release();
   }
-  // Of what a rank may still have had to send when it ended, nothing is left.
+  // Nothing is left of what a rank may still have had to send when it ended.
   const bool lost = std::any_of(meeting.parts.begin(), meeting.parts.end(),
                                 [](const auto& other) { return other->comm->aborted; });
   if (lost) {

@@ -133,7 +133,7 @@ void run_plan(const Call& call, const CUstream_st& stream) {
   });
 }
 
-/// Of a handle that one thread uses at a time: while a call has it.
+/// Marks a handle, which one thread uses at a time, while a call has it.
 class Busy {
  public:
   Busy(const char* call, cudnnHandle_t handle) : handle_(handle) {

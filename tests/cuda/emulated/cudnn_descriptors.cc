@@ -34,7 +34,7 @@ std::deque<CudnnDescriptor>& descriptors() {
   return *all;
 }
 
-/// Those that were made and not destroyed.
+/// The descriptors that were made and not destroyed.
 std::unordered_set<void*>& live() {
   static auto* all = new std::unordered_set<void*>;
   return *all;

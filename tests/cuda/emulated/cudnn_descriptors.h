@@ -74,7 +74,7 @@ struct CudnnDescriptor {
   cudnnBackendDescriptorType_t type;
   bool finalized = false;
   std::map<cudnnBackendAttributeName_t, std::vector<char>> attributes;
-  // Of engines, and what is made of them.
+  // Engines, and what is made of them, have these.
   const CudnnDescriptor* graph = nullptr;
   int engine = -1;
 
@@ -161,7 +161,7 @@ struct CudnnGraph {
   /// another.
   bool read(const CudnnDescriptor& graph);
   bool is_attention() const { return result == attention || result == attention_gradients; }
-  /// Those that a pack names.
+  /// The tensors that a pack names.
   std::vector<const CudnnDescriptor*> tensors() const;
   bool writes(const CudnnDescriptor& tensor) const;
 

@@ -8,7 +8,7 @@ namespace aorta::emulated {
 /// Numbers, sizes, places and types by name, as our headers have them, and the toolkit's.
 std::map<std::string, std::string> own_facts();
 std::map<std::string, std::string> toolkit_facts();
-/// The same of NCCL's; empty where the toolkit has no NCCL.
+/// Such facts of NCCL's headers; empty where the toolkit has no NCCL.
 std::map<std::string, std::string> own_nccl_facts();
 std::map<std::string, std::string> toolkit_nccl_facts();
 /// And cuDNN's.

@@ -76,7 +76,7 @@ TEST_F(LinalgFaults, APlanThatCantBeGivenBack) {
   EXPECT_EQ(transform(99), 99.0);
 }
 
-// Of all decompositions that go by cuSOLVER, in each of its dtypes.
+// These are all decompositions that go by cuSOLVER, in each of its dtypes.
 TEST_F(LinalgFaults, EachCallOfADecompositionFails) {
   int failed = 0;
   for (const DType dtype : {f32, f64}) {

@@ -210,7 +210,7 @@ TEST_F(PlantedGraphs, NumbersAreFrozen) {
   }
 }
 
-// The same of host memory: a captured copy reads it at each launch, pageable or not.
+// Host memory is read late too: a captured copy reads it at each launch, pageable or not.
 TEST_F(PlantedGraphs, ACapturedCopyReadsTheHostLater) {
   for (const bool waits : {true, false}) {
     std::vector<float> host(64, 1);

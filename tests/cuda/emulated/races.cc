@@ -35,7 +35,7 @@ bool Races::conflicts(const Mark& mark, const Toucher& who, bool shared) const {
   return !same_warp || mark.warp_epoch == static_cast<uint16_t>(who.warp_epoch);
 }
 
-// Of several readers it is enough to know that they were several, but for those of the same warp
+// It is enough to know of several readers that they were several, but for those of the same warp
 // before its last __syncwarp().
 void Races::remember_read(Mark& mark, const Toucher& who, bool shared) const {
   const uint32_t block = who.block % kManyBlocks;

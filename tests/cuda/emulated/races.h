@@ -43,7 +43,7 @@ class Races {
     uint32_t thread : 11 = 0;
     uint32_t atomic : 1 = 0;
     uint16_t epoch = 0, warp_epoch = 0;
-    /// The same thread, since the same barriers; of a mark that is a single thread's.
+    /// True for the same thread, since the same barriers; of a mark that is a single thread's.
     bool is(const Mark& other) const {
       return block == other.block && thread == other.thread && atomic == other.atomic &&
              epoch == other.epoch && warp_epoch == other.warp_epoch;

@@ -20,7 +20,7 @@ CUstream_st* stream_of(const char* name, cudaStream_t handle, cudaError_t& error
   return nullptr;
 }
 
-/// The same of one that is waited for or asked, which no capture may forbid.
+/// A stream that is waited for or asked, which no capture may forbid.
 CUstream_st* stream_to_wait_for(const char* name, cudaStream_t handle, cudaError_t& error) {
   CUstream_st* stream = stream_of(name, handle, error);
   if (!stream) return nullptr;

@@ -45,7 +45,7 @@ TEST(DataParallel, LeavesFromElsewhereGetTheirGradients) {
   EXPECT_FALSE(net.scale.grad().defined());
   EXPECT_EQ(calls, 0);
   loss.backward();
-  // Of parts of the batch, as the sum over a part's points is.
+  // `whole` takes the batch in parts too, for a sum is over a part's points.
   Tensor parts = zeros({0, 3}, {.dtype = f64});
   for (int64_t start = 0; start < 5; start += 2)
     parts = cat({parts, whole(x.narrow(0, start, std::min<int64_t>(2, 5 - start)))}, 0);

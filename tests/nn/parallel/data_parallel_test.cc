@@ -536,7 +536,7 @@ TEST(DataParallel, AnErrorNamesTheDeviceAndTheModule) {
   const Tensor x = tensor({1.0, 1.0, 1.0, 1.0, 5.0, 1.0}).to(f32).view({3, 2});
   EXPECT_EQ(error_of([&] { parallel(x); }),
             "cpu:1, part 3 of 3: inner: picky: values must be small, got 5");
-  // Of several, the first part's.
+  // Where several parts fail, the error is the first one's.
   EXPECT_EQ(error_of([&] { parallel(x + 4); }),
             "cpu, part 1 of 3: inner: picky: values must be small, got 5");
   EXPECT_EQ(parallel(x - 3).shape(), (Shape{3, 2}));  // and the next call is right

@@ -179,7 +179,7 @@ TEST(DistributedDataParallel, UnusedParametersCountAsZeros) {
   EXPECT_EQ(errors, no_errors(2));
 }
 
-// Of a pass without sync one rank has a gradient that the synced pass brings none of.
+// A pass without sync leaves one rank a gradient that the synced pass brings none of.
 TEST(DistributedDataParallel, GradientsThatPassesWithoutSyncLeftAreUsed) {
   const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
     Branches net;

@@ -107,7 +107,7 @@ TEST(LocalComm, ComplexNumbersAreTheirParts) {
 
 TEST(LocalComm, LayoutsAndEmptyTensors) {
   const auto errors = on_ranks(2, {}, [](Communicator& end) {
-    // The same elements in another order of memory on each rank.
+    // Each rank has its elements in another order of memory.
     Tensor x = of_rank(end.rank(), {2, 3}, f32);
     if (end.rank() == 1) x = x.t().contiguous().t();
     end.all_reduce(x);
@@ -264,7 +264,7 @@ TEST(LocalComm, WhoEndsTheGroupSaysWhy) {
   EXPECT_EQ(errors, std::vector<std::string>(3, "rank 2: the disk is full"));
 }
 
-// Those who wait in a duplicate, or in one of it, are let go with the group.
+// Ranks that wait in a duplicate, or in one of it, are let go with the group.
 TEST(LocalComm, WhoEndsTheGroupEndsItsDuplicates) {
   const auto errors = on_ranks(2, {.timeout = 60}, [](Communicator& end) {
     const std::unique_ptr<Communicator> other = end.duplicate(true);

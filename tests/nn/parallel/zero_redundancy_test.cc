@@ -85,7 +85,7 @@ TEST(ZeroRedundancyOptimizer, HasTheBitsOfOneAndPartsOfItsState) {
     });
     EXPECT_EQ(errors, no_errors(size));
     EXPECT_EQ(bytes, bytes_of(adam.state()));
-    // Of 973 elements the largest parameter has 600, and of each there are two averages of 4 bytes.
+    // The largest parameter has 600 of 973 elements, and each has two averages of 4 bytes.
     EXPECT_LE(most, std::max<int64_t>(600 * 8, bytes / size + 30 * 8));
   }
 }
