@@ -179,7 +179,7 @@ class Graph {
     graph_.add_operation(std::move(operation));
     return to;
   }
-  // Of one, two or three tensors; along `axis` where it counts.
+  // A function of one, two or three tensors; along `axis` where it counts.
   size_t pointwise(cudnnPointwiseMode_t mode, std::initializer_list<size_t> from, size_t to,
                    cudnnDataType_t precision = kSums, int64_t axis = -1) {
     CudnnDescriptor rule = graph_.make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);

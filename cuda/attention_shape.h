@@ -17,7 +17,7 @@ namespace aorta::cuda {
 /// Whether cuDNN is there, and has an engine that does nothing it may not, is seen when it is
 /// asked.
 bool suits_cudnn(const kernel::AttentionKernelArgs& args);
-/// The same of the gradients, which say where they lie too.
+/// Whether it computes the gradients, which say where they lie too.
 bool suits_cudnn(const kernel::AttentionBackwardArgs& args);
 
 }  // namespace aorta::cuda

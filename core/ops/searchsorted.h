@@ -17,6 +17,7 @@ struct SearchsortedOptions {
   /// of their rows, as argsort gives them. Undefined: the sequence is ascending itself.
   Tensor sorter = {};
 };
+/// searchsorted by options: of a sequence that `sorter` puts in order, too.
 Tensor searchsorted(const Tensor& sorted_sequence, const Operand& values,
                     const SearchsortedOptions& options);
 /// The place of each element among `boundaries` (N), ascending: searchsorted(boundaries, input).

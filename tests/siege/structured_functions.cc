@@ -411,6 +411,7 @@ void add_sort(std::vector<Target>& targets) {
           of<Unique, const T&, bool, bool, bool>("unique", unique),
           of<Unique, const T&, int64_t, bool, bool, bool>("unique_dim", unique_dim),
           of<Unique, const T&, bool, bool, Place>("unique_consecutive", unique_consecutive),
+          of<T, const T&, const Operand&, const SearchsortedOptions&>("searchsorted", searchsorted),
           of<ValuesIndices, const T&, const SortOptions&>("sort", sort),
           of<T, const T&, const SortOptions&>("argsort", argsort),
           of<ValuesIndices, const T&, int64_t, const TopkOptions&>("topk", topk),

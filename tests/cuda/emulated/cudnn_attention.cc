@@ -221,7 +221,7 @@ class Interpreter {
     return y;
   }
 
-  // The same memory with other strides.
+  // Reads the same memory with other strides.
   Values reshaped(const CudnnDescriptor& operation) {
     const CudnnDescriptor& from = *cudnn_inputs(operation)[0];
     const Values& x = read(from);

@@ -72,7 +72,8 @@ Results results_as(DType dtype, const Case& c, Device device = "cuda:0") {
 }
 Results results(const Case& c, Device device = "cuda:0") { return results_as(c.dtype, c, device); }
 
-/// Of a half type against f64 on the CPU, in units of the type's rounding of the largest number.
+/// How far a half type's results are from f64's on the CPU, in units of the type's rounding of the
+/// largest number.
 double error(const Results& got, const Case& c) {
   const Results wanted = results_as(f64, c, "cpu");
   double most = 0;

@@ -151,7 +151,7 @@ std::vector<int64_t> cudnn_offsets(const CudnnDescriptor& tensor);
 struct CudnnGraph {
   enum Result { y, x, w, attention, attention_gradients } result = y;
   std::vector<const CudnnDescriptor*> operations;
-  // Of a convolution:
+  // A convolution has these:
   const CudnnDescriptor *x_tensor = nullptr, *y_tensor = nullptr, *w_tensor = nullptr;
   const CudnnDescriptor* bias = nullptr;  // null for none
   const CudnnDescriptor* out = nullptr;   // what is written
@@ -183,7 +183,7 @@ double cudnn_rounded(cudnnDataType_t type, double value);
 /// Computes it; pointers by unique id.
 void cudnn_compute(const CudnnGraph& graph, int engine, const std::map<int64_t, void*>& pointers);
 
-// The same of attention.
+// What the functions above are for attention.
 
 std::vector<int> attention_engines(const CudnnGraph& graph, cudnnBackendHeurMode_t mode);
 std::vector<cudnnBackendNumericalNote_t> attention_notes(const CudnnGraph& graph, int engine);
