@@ -72,6 +72,16 @@ TEST(EchoOnADevice, TrainingHasTheLossesOfTheCpuAndGoesOnWithTheSameBits) {
   EXPECT_EQ(losses_on(options, 4, 3), here);
 }
 
+TEST(EchoOnADevice, SeveralHaveTheLossesOfOne) {
+  if (device_count(DeviceType::cuda) < 2) GTEST_SKIP() << "one GPU";
+  const std::string folder = testing::tiny_echo_folder("several");
+  TrainOptions two = options_on(folder, "auto"), one = options_on(folder, "cpu");
+  two.devices = "cuda:0,cuda:1";
+  two.batch_size = one.batch_size = 4;
+  one.batch_parts = 2;
+  expect_near(losses_on(two, 2), losses_on(one, 2));
+}
+
 TEST(EchoOnADevice, AStepThatDivergesChangesNothing) {
   Trainer trainer(options_on(testing::tiny_echo_folder("diverges"), "cuda:0"));
   const auto step = [&] {
