@@ -4,9 +4,11 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/tests/cuda/emulated/report.h>
 #include <aorta/tests/cuda/emulated/tool_ranges.h>
 
 #include <gtest/gtest.h>
+#include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -42,6 +44,20 @@ TEST(ToolRanges, OneThatOutlivesItsProfilerEnds) {
     profiler.stop();
   }
   EXPECT_EQ(emulated::take_tool_ranges(), (std::vector<std::string>{"step", "end"}));
+}
+
+TEST(ToolRanges, RulesThatAreBrokenAreSeen) {
+  emulated::Collector collector;
+  nvtxEventAttributes_t range{};
+  nvtxDomainRangePushEx(nullptr, &range);
+  nvtxDomainRangePop(nullptr);
+  nvtxDomainRangePop(nullptr);
+  const std::vector<std::string> found = collector.take();
+  emulated::take_tool_ranges();
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_NE(found[0].find("the structure says its version and size"), std::string::npos);
+  EXPECT_NE(found[1].find("a range has a name"), std::string::npos);
+  EXPECT_NE(found[2].find("a range must have begun in this thread"), std::string::npos);
 }
 
 TEST(ToolRanges, WhoWaitsIsNamed) {
