@@ -17,21 +17,7 @@ using namespace aorta;
 
 namespace {
 
-/// By kernels of our own.
-class CudaAttention : public gpu_test::Gpu {
- protected:
-  void SetUp() override {
-    Gpu::SetUp();
-    backends::cudnn::set_enabled(false);
-  }
-  void TearDown() override {
-    backends::cudnn::set_enabled(before_);
-    Gpu::TearDown();
-  }
-
- private:
-  const bool before_ = backends::cudnn::enabled();
-};
+using CudaAttention = gpu_test::OwnKernels;
 
 /// By cuDNN, where it takes them.
 using CudnnAttention = gpu_test::Gpu;

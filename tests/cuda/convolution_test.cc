@@ -20,21 +20,7 @@ using kernel::ConvDim;
 
 namespace {
 
-/// By kernels of our own.
-class CudaConvolution : public gpu_test::Gpu {
- protected:
-  void SetUp() override {
-    Gpu::SetUp();
-    backends::cudnn::set_enabled(false);
-  }
-  void TearDown() override {
-    backends::cudnn::set_enabled(before_);
-    Gpu::TearDown();
-  }
-
- private:
-  const bool before_ = backends::cudnn::enabled();
-};
+using CudaConvolution = gpu_test::OwnKernels;
 
 /// By cuDNN, where it takes them.
 using CudnnConvolution = gpu_test::Gpu;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/core/backends.h>
 #include <aorta/core/device_backend.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/tensor.h>
@@ -24,6 +25,22 @@ class Gpu : public testing::Test {
     if (cuda::is_available()) synchronize("cuda:0");
   }
   static DeviceBackend& device() { return backend(DeviceType::cuda); }
+};
+
+/// A test of kernels of our own where cuDNN has some too.
+class OwnKernels : public Gpu {
+ protected:
+  void SetUp() override {
+    Gpu::SetUp();
+    backends::cudnn::set_enabled(false);
+  }
+  void TearDown() override {
+    backends::cudnn::set_enabled(before_);
+    Gpu::TearDown();
+  }
+
+ private:
+  const bool before_ = backends::cudnn::enabled();
 };
 
 /// How many elements are too many for indices of 32 bits: fewer than 2^31 where the test is told so
