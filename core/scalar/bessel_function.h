@@ -56,6 +56,12 @@ AORTA_INLINE double scaled_bessel(T x) {
   return select(size > 8.0, bessel_far<kOrder>(size), near);
 }
 
+/// i0e() and i1e() of a float, before they are rounded: their slopes are differences.
+AORTA_INLINE double i0e_wide(float x) { return scaled_bessel<0>(x); }
+AORTA_INLINE double i1e_wide(float x) {
+  return copysign(scaled_bessel<1>(x), static_cast<double>(x));
+}
+
 /// I_0(x). A float at most 0.6 ULP, a double 4.
 template <class T>
 AORTA_INLINE T i0(T x) {

@@ -44,12 +44,15 @@ AORTA_INLINE double erfcx_lane(double x) {
   return 0.5 * polynomial<coefficients::kErfcx>(t) / (x + 0.5);
 }
 
-/// e^(x^2) erfc(x), which doesn't vanish where erfc does. A float at most 0.6 ULP, a double 4.
-AORTA_INLINE float erfcx(float x) {
+/// erfcx() of a float, before it is rounded: its slope is a difference.
+AORTA_INLINE double erfcx_wide(float x) {
   const double size = abs(x), positive = erfcx_lane(size);
   const double bounded = size > 10.0 ? 10.0 : size;
-  return static_cast<float>(x < 0.0f ? 2.0 * exp_lane(bounded * bounded) - positive : positive);
+  return x < 0.0f ? 2.0 * exp_lane(bounded * bounded) - positive : positive;
 }
+
+/// e^(x^2) erfc(x), which doesn't vanish where erfc does. A float at most 0.6 ULP, a double 4.
+AORTA_INLINE float erfcx(float x) { return static_cast<float>(erfcx_wide(x)); }
 AORTA_INLINE double erfcx(double x) {
   const double size = abs(x), positive = erfcx_lane(size);
   const double bounded = size > 27.0 ? 27.0 : size;

@@ -76,15 +76,6 @@ struct Polygamma {
   }
 };
 
-/// F's derivative at x, whose terms cancel: of a float in double.
-template <class F, class T>
-AORTA_INLINE T slope_of(T x) {
-  if constexpr (std::is_same_v<T, float>)
-    return static_cast<float>(F::slope(static_cast<double>(x)));
-  else
-    return F::slope(x);
-}
-
 /// e^(x^2) erfc(x).
 struct Erfcx {
   static constexpr PointwiseInfo info = in_f32(real_function("erfcx"));
@@ -94,16 +85,19 @@ struct Erfcx {
   }
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {
-    return g * slope_of<Erfcx>(x);
+    if constexpr (std::is_same_v<T, float>)
+      return g * static_cast<float>(slope<double>(x, erfcx_wide(x)));
+    else
+      return g * slope(x, erfcx(x));
   }
   /// 2x erfcx(x) - 2/sqrt(pi), and for large x, where that cancels, its series.
   template <class T>
-  static AORTA_INLINE T slope(T x) {
+  static AORTA_INLINE T slope(T x, T value) {
     const auto is_far = x > T(50);
     const T s = T(1) / (select(is_far, x, T(50)) * select(is_far, x, T(50)));
     const T series =
         s * (T(-1) + s * (T(1.5) + s * (T(-3.75) + s * (T(13.125) + s * T(-59.0625)))));
-    const T near = select(is_far, T(0), x), direct = T(2) * near * erfcx(near);
+    const T direct = T(2) * select(is_far, T(0), x) * value;
     return select(is_far, T(0.56418958354775628695) * series, direct - T(1.12837916709551257390));
   }
 };
@@ -143,12 +137,15 @@ struct I0e {
   }
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {
-    return g * slope_of<I0e>(x);
+    if constexpr (std::is_same_v<T, float>)
+      return g * static_cast<float>(slope<double>(x, i0e_wide(x), i1e_wide(x)));
+    else
+      return g * slope(x, i0e(x), i1e(x));
   }
   template <class T>
-  static AORTA_INLINE T slope(T x) {
-    const T value = i0e(x), part = select(x < T(0), -value, value);
-    return select(abs(x) <= T(0), T(0), i1e(x) - part);  // between both sides of the kink
+  static AORTA_INLINE T slope(T x, T value, T next) {
+    const T part = select(x < T(0), -value, value);
+    return select(abs(x) <= T(0), T(0), next - part);  // between both sides of the kink
   }
 };
 
@@ -176,13 +173,16 @@ struct I1e {
   }
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {
-    return g * slope_of<I1e>(x);
+    if constexpr (std::is_same_v<T, float>)
+      return g * static_cast<float>(slope<double>(x, i1e_wide(x), i0e_wide(x)));
+    else
+      return g * slope(x, i1e(x), i0e(x));
   }
   template <class T>
-  static AORTA_INLINE T slope(T x) {
+  static AORTA_INLINE T slope(T x, T value, T before) {
     const auto is_zero = abs(x) <= T(0);
-    const T value = i1e(x), quotient = value / select(is_zero, T(1), x);
-    return i0e(x) - abs(value) - select(is_zero, T(0.5), quotient);
+    const T quotient = value / select(is_zero, T(1), x);
+    return before - abs(value) - select(is_zero, T(0.5), quotient);
   }
 };
 
