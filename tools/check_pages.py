@@ -30,10 +30,14 @@ def prose(text):
             yield "" if fenced or line.startswith("    ") else line
 
 
+def anchor(heading):
+    """What a #link to it says, as GitHub spells it."""
+    return re.sub(r"[^\w\- ]", "", heading.lstrip("#").strip().lower()).replace(" ", "-")
+
+
 def anchors(text):
-    """What #links may name: the headings as GitHub spells them."""
-    heads = [line.lstrip("#").strip().lower() for line in prose(text) if line.startswith("#")]
-    return {re.sub(r"[^\w\- ]", "", head).replace(" ", "-") for head in heads}
+    """What #links may name."""
+    return {anchor(line) for line in prose(text) if line.startswith("#")}
 
 
 def program_of(example):

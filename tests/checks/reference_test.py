@@ -121,6 +121,12 @@ struct A {
 """)
         self.assertEqual(headers.filtered("a.md", "| `` \"\\x03 * `` |"), "| <code>\"&#92;x03 &#42;</code> |")
 
+    def test_filter_of_pages(self):
+        page = "# Echo\n\n## Beat by beat\n\nSee [it](#beat-by-beat), [that](devices.md#a-graph), [all](devices.md).\n\n    [code](#beat)\n"
+        self.assertEqual(headers.filtered("/x/docs/echo.md", page),
+                         "# Echo\n\n## Beat by beat {#docs-echo-beat-by-beat}\n\nSee [it](#docs-echo-beat-by-beat), "
+                         "[that](#docs-devices-a-graph), [all](devices.md).\n\n    [code](#beat)\n")
+
     @unittest.skipUnless(shutil.which("doxygen"), "Doxygen isn't installed: tools/setup.sh --docs")
     def test_doxygen_warns_of_nothing(self):
         with tempfile.TemporaryDirectory() as folder:

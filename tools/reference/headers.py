@@ -16,6 +16,10 @@ import os
 import re
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import check_pages
+
 # What aorta.h's headers give to users without being named in it; report, distributions and onnx are included by themselves.
 MORE = ["core/device.h", "core/dtype.h", "core/number.h", "core/random.h", "core/reduce_dims.h", "core/resource_error.h",
         "core/shape.h", "core/tensor_methods.h",
@@ -202,9 +206,25 @@ def as_code(found):
     return "<code>%s</code>" % text
 
 
+def with_anchors(name, text):
+    """A page whose headings have names, which its links say: Doxygen 1.9 gives none."""
+    def id_of(page, heading):
+        folder, file = os.path.normpath(page).split(os.sep)[-2:]
+        return "-".join((folder, file.removesuffix(".md"), heading))
+
+    lines = text.split("\n")
+    for i, prose in enumerate(check_pages.prose(text)):
+        if prose.startswith("##"):
+            lines[i] += " {#%s}" % id_of(name, check_pages.anchor(prose))
+        elif prose:
+            lines[i] = re.sub(r"\]\(([\w./]*)#([\w-]+)\)", lambda found: "](#%s)" % id_of(
+                os.path.join(os.path.dirname(name), found[1]) if found[1] else name, found[2]), lines[i])
+    return "\n".join(lines)
+
+
 def filtered(name, text):
     if name.endswith(".md"):
-        return re.sub(r"`` (.*?) ``", as_code, text)
+        return with_anchors(name, re.sub(r"`` (.*?) ``", as_code, text))
     lines = text.split("\n")
     for one in declarations(lines):
         if one.behind:
