@@ -172,14 +172,19 @@ bool run_batch(const GemmPlan& plan, const MatmulArgs& args, const Pointers& p, 
   return true;
 }
 
+/// A size of a matrix, and the stride along it.
+struct Extent {
+  int64_t size, stride;
+};
+
 /// A contiguous copy of a batch of matrices.
-Tensor dense_copy(const MatmulArgs& args, const void* data, Strides strides, int64_t rows,
-                  int64_t columns, int64_t row, int64_t column) {
+Tensor dense_copy(const MatmulArgs& args, const void* data, Strides strides, Extent rows,
+                  Extent columns) {
   Shape shape = args.batch_shape;
-  shape.push_back(rows);
-  shape.push_back(columns);
-  strides.push_back(row);
-  strides.push_back(column);
+  for (const Extent& extent : {rows, columns}) {
+    shape.push_back(extent.size);
+    strides.push_back(extent.stride);
+  }
   return from_blob(const_cast<void*>(data), shape, strides,
                    {.dtype = args.dtype, .device = args.device})
       .clone(MemoryFormat::contiguous);
@@ -208,16 +213,16 @@ bool run_cublas(const MatmulArgs& original, int device) {
   GemmPlan plan = GemmPlan::make(args);
   plan.tf32 = args.dtype == DType::f32 && backends::cuda::matmul::allow_tf32();
   if (plan.right.needs_copy) {
-    a = dense_copy(args, args.a, args.a_batch, args.m, args.k, args.a_row, args.a_column);
+    a = dense_copy(args, args.a, args.a_batch, {args.m, args.a_row}, {args.k, args.a_column});
     args.a = a.data();
   }
   if (plan.left.needs_copy) {
-    b = dense_copy(args, args.b, args.b_batch, args.k, args.n, args.b_row, args.b_column);
+    b = dense_copy(args, args.b, args.b_batch, {args.k, args.b_row}, {args.n, args.b_column});
     args.b = b.data();
   }
   if (plan.input == GemmInput::copied) {
-    input = dense_copy(args, args.input, args.input_batch, args.m, args.n, args.input_row,
-                       args.input_column);
+    input = dense_copy(args, args.input, args.input_batch, {args.m, args.input_row},
+                       {args.n, args.input_column});
     args.input = input.data();
     plan.input = GemmInput::matrix;
   }

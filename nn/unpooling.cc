@@ -13,8 +13,14 @@ namespace {
 // Products of sizes below it are numbers.
 constexpr int64_t kLargestSize = std::numeric_limits<int32_t>::max();
 
-Dims spatial_sizes(const char* op, const Tensor& input, int spatial, const Dims& kernel,
-                   const Dims& stride, const Dims& padding, const Dims& wanted) {
+struct Windows {
+  Dims kernel, stride, padding;
+};
+
+Dims spatial_sizes(const char* op, const Tensor& input, const Windows& windows,
+                   const Dims& wanted) {
+  const auto& [kernel, stride, padding] = windows;
+  const int spatial = kernel.size();
   Dims sizes = wanted;
   if (sizes.size() == spatial + 2 || (sizes.size() == spatial + 1 && spatial + 1 == input.dim()))
     while (sizes.size() > spatial) sizes.erase(0);
@@ -39,7 +45,7 @@ Dims spatial_sizes(const char* op, const Tensor& input, int spatial, const Dims&
 }
 
 Tensor unpool(int spatial, const Tensor& input, const Tensor& indices, const Dims& kernel_size,
-              const Dims& given_stride, const Dims& given_padding, const Dims& output_size) {
+              const MaxUnpoolOptions& options, const Dims& output_size) {
   const std::string name = layer_name("max_unpool", spatial);
   const char* const op = name.c_str();
   const CalledOp called(op);
@@ -51,9 +57,9 @@ Tensor unpool(int spatial, const Tensor& input, const Tensor& indices, const Dim
   check(indices.dtype() == DType::i64, op, "indices must be i64", indices.dtype());
   const Dims kernel = sizes_of(name, "kernel_size", kernel_size, spatial);
   const Dims stride =
-      given_stride.empty() ? kernel : sizes_of(name, "stride", given_stride, spatial);
-  const Dims padding = sizes_of(name, "padding", given_padding, spatial);
-  const Dims sizes = spatial_sizes(op, input, spatial, kernel, stride, padding, output_size);
+      options.stride.empty() ? kernel : sizes_of(name, "stride", options.stride, spatial);
+  const Dims padding = sizes_of(name, "padding", options.padding, spatial);
+  const Dims sizes = spatial_sizes(op, input, {kernel, stride, padding}, output_size);
   const int front = input.dim() - spatial;
   Shape shape, flat;
   for (int d = 0; d < front; ++d) shape.push_back(input.size(d));
@@ -69,17 +75,17 @@ Tensor unpool(int spatial, const Tensor& input, const Tensor& indices, const Dim
 
 Tensor max_unpool1d(const Tensor& input, const Tensor& indices, const Dims& kernel_size,
                     const Dims& stride, const Dims& padding, const Dims& output_size) {
-  return unpool(1, input, indices, kernel_size, stride, padding, output_size);
+  return unpool(1, input, indices, kernel_size, {stride, padding}, output_size);
 }
 
 Tensor max_unpool2d(const Tensor& input, const Tensor& indices, const Dims& kernel_size,
                     const Dims& stride, const Dims& padding, const Dims& output_size) {
-  return unpool(2, input, indices, kernel_size, stride, padding, output_size);
+  return unpool(2, input, indices, kernel_size, {stride, padding}, output_size);
 }
 
 Tensor max_unpool3d(const Tensor& input, const Tensor& indices, const Dims& kernel_size,
                     const Dims& stride, const Dims& padding, const Dims& output_size) {
-  return unpool(3, input, indices, kernel_size, stride, padding, output_size);
+  return unpool(3, input, indices, kernel_size, {stride, padding}, output_size);
 }
 
 MaxUnpool::MaxUnpool(int dims, const Dims& kernel, const MaxUnpoolOptions& options)
@@ -89,7 +95,7 @@ MaxUnpool::MaxUnpool(int dims, const Dims& kernel, const MaxUnpoolOptions& optio
 
 Tensor MaxUnpool::forward(const Tensor& input, const Tensor& indices,
                           const Dims& output_size) const {
-  return unpool(spatial, input, indices, kernel_size, options.stride, options.padding, output_size);
+  return unpool(spatial, input, indices, kernel_size, options, output_size);
 }
 
 std::string MaxUnpool::type_name() const { return layer_name("MaxUnpool", spatial); }

@@ -38,6 +38,20 @@ struct Lines {
   Lines across() const { return {data, dtype, step, line}; }
 };
 
+// c (rows, columns) = or += alpha * a b for one panel of rows of a, whose steps meet those of b
+// from `first` on.
+struct PanelProduct {
+  const char* a;
+  int64_t rows, steps;
+  bool blocked = false;  // how a is packed
+  const char* b;
+  int64_t b_steps, first = 0, columns;
+  char* c;
+  int64_t ldc;
+  double alpha = 1;
+  bool accumulate = false;
+};
+
 // Products of panels in one kind.
 class Panels {
  public:
@@ -56,34 +70,30 @@ class Panels {
 
   // Lines whose steps are neighbours may be blocked, which copies them as they are.
   void pack_rows(char* to, const Lines& x, int64_t lines, int64_t steps, bool blocked) const {
-    pack(to, x, lines, steps, tile.rows, 1, blocked);
+    pack(to, x, lines, steps, {tile.rows, 1}, blocked);
   }
   static bool takes_blocks(const Lines& x) { return x.step == item_size(x.dtype); }
   void pack_columns(char* to, const Lines& x, int64_t lines, int64_t steps) const {
-    pack(to, x, lines, steps, tile.columns, tile.columns / 2, false);
+    pack(to, x, lines, steps, {tile.columns, tile.columns / 2}, false);
   }
 
-  // c (rows, columns) = or += alpha * a b for one panel of rows of a, whose steps meet those of b
-  // from `first` on; b has `b_steps`.
-  void multiply(char* c, int64_t ldc, const char* a, bool blocked, int64_t rows, int64_t steps,
-                const char* b, int64_t b_steps, int64_t first, int64_t columns, double alpha,
-                bool accumulate) const {
-    const GemmRun run{depth(first), depth(steps)};
+  void multiply(const PanelProduct& product) const {
+    const GemmRun run{depth(product.first), depth(product.steps)};
     GemmBlock block;
     block.kind = kind;
-    block.m = rows;
-    block.n = columns;
+    block.m = product.rows;
+    block.n = product.columns;
     block.k = run.k;
-    block.b_depth = depth(b_steps);
-    block.a = a;
-    block.b = b;
+    block.b_depth = depth(product.b_steps);
+    block.a = product.a;
+    block.b = product.b;
     block.runs = &run;
     block.run_count = 1;
-    block.c = c;
-    block.ldc = ldc;
-    block.alpha = alpha;
-    block.accumulate = accumulate;
-    block.blocked = blocked;
+    block.c = product.c;
+    block.ldc = product.ldc;
+    block.alpha = product.alpha;
+    block.accumulate = product.accumulate;
+    block.blocked = product.blocked;
     gemm_loops().block(block);
   }
 
@@ -97,8 +107,12 @@ class Panels {
   const GemmTile tile;
 
  private:
-  void pack(char* to, const Lines& x, int64_t lines, int64_t steps, int64_t unit, int64_t padding,
-            bool blocked) const {
+  // Lines of a panel, and what a panel that has fewer is padded to a multiple of.
+  struct Unit {
+    int64_t lines, padding;
+  };
+
+  void pack(char* to, const Lines& x, int64_t lines, int64_t steps, Unit unit, bool blocked) const {
     GemmPack panel;
     panel.kind = kind;
     panel.dtype = x.dtype;
@@ -106,10 +120,10 @@ class Panels {
     panel.k_stride = x.step;
     panel.k = steps;
     panel.blocked = blocked;
-    for (int64_t line = 0; line < lines; line += unit) {
+    for (int64_t line = 0; line < lines; line += unit.lines) {
       panel.source = x.data + line * x.line;
-      panel.lines = std::min(unit, lines - line);
-      panel.padded = round_up(panel.lines, padding);
+      panel.lines = std::min(unit.lines, lines - line);
+      panel.padded = round_up(panel.lines, unit.padding);
       panel.packed = to + at(line, steps, blocked);
       gemm_loops().pack(panel);
     }
@@ -166,15 +180,14 @@ class Attention {
     return static_cast<char*>(args_.log_sum) + (head * args_.queries + row) * sum_;
   }
 
-  // The scores of `rows` queries from `query` on and of `keys` keys from `key` on.
-  AttentionScores scores(int64_t head, int64_t query, int64_t rows, int64_t key, int64_t keys,
-                         char* data, int64_t stride) const {
+  AttentionScores scores(int64_t head, Range queries, Range keys, char* data,
+                         int64_t stride) const {
     AttentionScores part;
-    part.rows = rows;
-    part.keys = keys;
-    part.seen = args_.is_causal ? query + 1 - key : keys;
+    part.rows = queries.size();
+    part.keys = keys.size();
+    part.seen = args_.is_causal ? queries.begin + 1 - keys.begin : part.keys;
     part.seen_step = args_.is_causal ? 1 : 0;
-    part.width = part.seen_by(rows - 1);
+    part.width = part.seen_by(part.rows - 1);
     part.scores = data;
     part.stride = stride;
     if (args_.mask.data) {
@@ -182,14 +195,14 @@ class Attention {
       const int64_t size = item_size(args_.mask_dtype);
       part.mask = static_cast<const char*>(mask.data) +
                   (head / args_.heads * mask.batch + head % args_.heads * mask.head +
-                   query * mask.row + key * mask.column) *
+                   queries.begin * mask.row + keys.begin * mask.column) *
                       size;
       part.mask_dtype = args_.mask_dtype;
       part.mask_row = mask.row * size;
       part.mask_column = mask.column * size;
     }
     part.dropout = args_.dropout;
-    part.number = (head * args_.queries + query) * args_.keys + key;
+    part.number = (head * args_.queries + queries.begin) * args_.keys + keys.begin;
     part.number_step = args_.keys;
     return part;
   }
@@ -249,12 +262,20 @@ class AttentionForward : Attention {
       for (int64_t row = 0; row < count; row += tile_rows) {
         const int64_t rows = std::min(tile_rows, count - row);
         AttentionSoftmax step;
-        step.part = scores(head, first + row, rows, block, keys, memory[3], stride);
+        step.part = scores(head, {first + row, first + row + rows}, {block, block + keys},
+                           memory[3], stride);
         const int64_t width = step.part.width;
         if (width == 0) continue;
-        panels_.multiply(memory[3], stride, query + panels_.at(row, features, blocked), blocked,
-                         rows, features, key, features, 0, whole_panels(width, keys), args_.scale,
-                         false);
+        panels_.multiply({.a = query + panels_.at(row, features, blocked),
+                          .rows = rows,
+                          .steps = features,
+                          .blocked = blocked,
+                          .b = key,
+                          .b_steps = features,
+                          .columns = whole_panels(width, keys),
+                          .c = memory[3],
+                          .ldc = stride,
+                          .alpha = args_.scale});
         step.first = block == 0;
         step.weights = memory[4];
         step.largest = largest + row * sum_;
@@ -262,8 +283,16 @@ class AttentionForward : Attention {
         step.sums = sums + row * values * sum_;
         step.values = values;
         loops_.softmax(panels_.kind, step);
-        panels_.multiply(sums + row * values * sum_, values, memory[4], true, rows, width, value,
-                         keys, 0, values, 1, block > 0);
+        panels_.multiply({.a = memory[4],
+                          .rows = rows,
+                          .steps = width,
+                          .blocked = true,
+                          .b = value,
+                          .b_steps = keys,
+                          .columns = values,
+                          .c = sums + row * values * sum_,
+                          .ldc = values,
+                          .accumulate = block > 0});
       }
     }
     args_.dtype == DType::f64 ? finish<double>(head, first, count, end, memory)
@@ -371,59 +400,78 @@ class AttentionBackward : Attention {
   }
   int64_t weight_size() const { return item_size(weight_dtype()); }
 
+  // Keys of a block that the queries see any of.
+  int64_t seen_keys(Range queries, Range keys) const {
+    return args_.is_causal ? std::min(keys.size(), queries.end - keys.begin) : keys.size();
+  }
+
   // Adds what a block of keys makes of all queries' gradient, and stores that of the keys.
   void add_block(int64_t head, int64_t block, const char* inner, char* query_sums,
                  const Pieces& memory) const {
     const int64_t features = args_.features, values = args_.value_features;
-    const int64_t keys = std::min(kBackwardKeys, args_.keys - block);
+    const Range keys{block, std::min(block + kBackwardKeys, args_.keys)};
     const Lines key = lines(args_.key, head).from(block);
-    panels_.pack_columns(memory[kKey], key, keys, features);
-    panels_.pack_columns(memory[kKeyFeatures], key.across(), features, keys);
-    panels_.pack_columns(memory[kValue], lines(args_.value, head).from(block), keys, values);
-    clear(memory[kKeySums], keys * features * sum_);
-    clear(memory[kValueSums], keys * values * sum_);
+    panels_.pack_columns(memory[kKey], key, keys.size(), features);
+    panels_.pack_columns(memory[kKeyFeatures], key.across(), features, keys.size());
+    panels_.pack_columns(memory[kValue], lines(args_.value, head).from(block), keys.size(), values);
+    clear(memory[kKeySums], keys.size() * features * sum_);
+    clear(memory[kValueSums], keys.size() * values * sum_);
     for (int64_t query = args_.is_causal ? block : 0; query < args_.queries;
          query += kBackwardQueries) {
-      const int64_t count = std::min(kBackwardQueries, args_.queries - query);
-      const int64_t seen = args_.is_causal ? std::min(keys, query + count - block) : keys;
-      make_slopes(head, query, count, block, keys, inner, memory);
-      add_lines(memory[kWeights], query, count, block, keys, seen, memory[kGradientFeatures],
-                values, memory[kValueSums], memory);
-      add_lines(memory[kSlopes], query, count, block, keys, seen, memory[kQueryFeatures], features,
-                memory[kKeySums], memory);
-      add_queries(query, count, block, keys, seen, query_sums, memory);
+      const Range queries{query, std::min(query + kBackwardQueries, args_.queries)};
+      make_slopes(head, queries, keys, inner, memory);
+      add_keys({memory[kWeights], memory[kGradientFeatures], values, memory[kValueSums]}, queries,
+               keys, memory);
+      add_keys({memory[kSlopes], memory[kQueryFeatures], features, memory[kKeySums]}, queries, keys,
+               memory);
+      add_queries(queries, keys, query_sums, memory);
     }
-    store(backward_.key_gradient, head, block, keys, memory[kKeySums], features);
-    store(backward_.value_gradient, head, block, keys, memory[kValueSums], values);
+    store(backward_.key_gradient, head, block, keys.size(), memory[kKeySums], features);
+    store(backward_.value_gradient, head, block, keys.size(), memory[kValueSums], values);
   }
 
   // Weights and slopes of a block, (queries, keys). In a causal block keys stand beside a panel's
   // own as zeros, for panels of keys meet panels of queries.
-  void make_slopes(int64_t head, int64_t query, int64_t count, int64_t block, int64_t keys,
-                   const char* inner, const Pieces& memory) const {
+  void make_slopes(int64_t head, Range queries, Range keys, const char* inner,
+                   const Pieces& memory) const {
     const int64_t features = args_.features, values = args_.value_features;
-    const int64_t tile_rows = panels_.tile.rows, stride = round_up(keys, kStep);
-    const Lines queries = lines(args_.query, head).from(query);
-    const Lines gradients = lines(backward_.gradient, head).from(query);
-    const bool blocked = panels_.takes_blocks(queries);
-    panels_.pack_rows(memory[kQuery], queries, count, features, blocked);
-    panels_.pack_rows(memory[kGradient], gradients, count, values, true);
-    panels_.pack_columns(memory[kQueryFeatures], queries.across(), features, count);
-    panels_.pack_columns(memory[kGradientFeatures], gradients.across(), values, count);
+    const int64_t count = queries.size();
+    const int64_t tile_rows = panels_.tile.rows, stride = round_up(keys.size(), kStep);
+    const Lines query = lines(args_.query, head).from(queries.begin);
+    const Lines gradient = lines(backward_.gradient, head).from(queries.begin);
+    const bool blocked = panels_.takes_blocks(query);
+    panels_.pack_rows(memory[kQuery], query, count, features, blocked);
+    panels_.pack_rows(memory[kGradient], gradient, count, values, true);
+    panels_.pack_columns(memory[kQueryFeatures], query.across(), features, count);
+    panels_.pack_columns(memory[kGradientFeatures], gradient.across(), values, count);
     for (int64_t row = 0; row < count; row += tile_rows) {
-      const int64_t rows = std::min(tile_rows, count - row);
+      const int64_t rows = std::min(tile_rows, count - row), first = queries.begin + row;
       AttentionSlopes step;
-      step.part = scores(head, query + row, rows, block, keys, memory[kScores], stride);
-      if (args_.is_causal) step.part.width = std::min(keys, step.part.seen + tile_rows);
-      const int64_t columns = whole_panels(step.part.width, keys);
-      panels_.multiply(memory[kScores], stride, memory[kQuery] + panels_.at(row, features, blocked),
-                       blocked, rows, features, memory[kKey], features, 0, columns, args_.scale,
-                       false);
-      panels_.multiply(memory[kProducts], stride, memory[kGradient] + panels_.at(row, values, true),
-                       true, rows, values, memory[kValue], values, 0, columns, 1, false);
+      step.part = scores(head, {first, first + rows}, keys, memory[kScores], stride);
+      if (args_.is_causal) step.part.width = std::min(keys.size(), step.part.seen + tile_rows);
+      const int64_t columns = whole_panels(step.part.width, keys.size());
+      panels_.multiply({.a = memory[kQuery] + panels_.at(row, features, blocked),
+                        .rows = rows,
+                        .steps = features,
+                        .blocked = blocked,
+                        .b = memory[kKey],
+                        .b_steps = features,
+                        .columns = columns,
+                        .c = memory[kScores],
+                        .ldc = stride,
+                        .alpha = args_.scale});
+      panels_.multiply({.a = memory[kGradient] + panels_.at(row, values, true),
+                        .rows = rows,
+                        .steps = values,
+                        .blocked = true,
+                        .b = memory[kValue],
+                        .b_steps = values,
+                        .columns = columns,
+                        .c = memory[kProducts],
+                        .ldc = stride});
       step.products = memory[kProducts];
-      step.log_sum = log_sum(head, query + row);
-      step.inner = inner + (query + row) * sum_;
+      step.log_sum = log_sum(head, first);
+      step.inner = inner + first * sum_;
       step.scale = args_.scale;
       step.weights = memory[kWeights] + row * stride * weight_size();
       step.slopes = memory[kSlopes] + row * stride * weight_size();
@@ -431,36 +479,58 @@ class AttentionBackward : Attention {
     }
   }
 
-  // sums (keys, columns) += x^T other for x (queries, keys), of the queries that see a key.
-  void add_lines(const char* x, int64_t query, int64_t count, int64_t block, int64_t keys,
-                 int64_t seen, const char* other, int64_t columns, char* sums,
-                 const Pieces& memory) const {
-    const int64_t size = weight_size(), stride = round_up(keys, kStep) * size;
-    const int64_t tile_rows = panels_.tile.rows;
-    panels_.pack_rows(memory[kPacked], {x, weight_dtype(), size, stride}, seen, count, false);
+  // sums (keys, columns) += x^T other for x (queries, keys).
+  struct KeyGradient {
+    const char *x, *other;
+    int64_t columns;
+    char* sums;
+  };
+
+  // Adds what the queries that see a key give.
+  void add_keys(const KeyGradient& gradient, Range queries, Range keys,
+                const Pieces& memory) const {
+    const int64_t size = weight_size(), stride = round_up(keys.size(), kStep) * size;
+    const int64_t tile_rows = panels_.tile.rows, columns = gradient.columns;
+    const int64_t count = queries.size(), seen = seen_keys(queries, keys);
+    const Lines lines{gradient.x, weight_dtype(), size, stride};
+    panels_.pack_rows(memory[kPacked], lines, seen, count, false);
     for (int64_t key = 0; key < seen; key += tile_rows) {
       const int64_t rows = std::min(tile_rows, seen - key);
-      const int64_t skipped =
-          args_.is_causal ? std::max<int64_t>(block + key - query, 0) : 0;  // whole panels
-      const char* const panel = memory[kPacked] + panels_.at(key, count, false) +
-                                rows * panels_.depth(skipped) * panels_.tile.bytes;
-      panels_.multiply(sums + key * columns * sum_, columns, panel, false, rows, count - skipped,
-                       other, count, skipped, columns, 1, true);
+      const int64_t skipped = args_.is_causal
+                                  ? std::max<int64_t>(keys.begin + key - queries.begin, 0)
+                                  : 0;  // whole panels
+      panels_.multiply({.a = memory[kPacked] + panels_.at(key, count, false) +
+                             rows * panels_.depth(skipped) * panels_.tile.bytes,
+                        .rows = rows,
+                        .steps = count - skipped,
+                        .b = gradient.other,
+                        .b_steps = count,
+                        .first = skipped,
+                        .columns = columns,
+                        .c = gradient.sums + key * columns * sum_,
+                        .ldc = columns,
+                        .accumulate = true});
     }
   }
 
-  void add_queries(int64_t query, int64_t count, int64_t block, int64_t keys, int64_t seen,
-                   char* sums, const Pieces& memory) const {
-    const int64_t size = weight_size(), stride = round_up(keys, kStep) * size;
+  void add_queries(Range queries, Range keys, char* sums, const Pieces& memory) const {
+    const int64_t size = weight_size(), stride = round_up(keys.size(), kStep) * size;
     const int64_t tile_rows = panels_.tile.rows, features = args_.features;
+    const int64_t count = queries.size(), seen = seen_keys(queries, keys);
     panels_.pack_rows(memory[kPacked], {memory[kSlopes], weight_dtype(), stride, size}, count, seen,
                       true);
     for (int64_t row = 0; row < count; row += tile_rows) {
-      const int64_t rows = std::min(tile_rows, count - row);
-      const int64_t steps = args_.is_causal ? std::min(seen, query + row + rows - block) : seen;
-      panels_.multiply(sums + (query + row) * features * sum_, features,
-                       memory[kPacked] + panels_.at(row, seen, true), true, rows, steps,
-                       memory[kKeyFeatures], keys, 0, features, 1, true);
+      const int64_t rows = std::min(tile_rows, count - row), first = queries.begin + row;
+      panels_.multiply({.a = memory[kPacked] + panels_.at(row, seen, true),
+                        .rows = rows,
+                        .steps = args_.is_causal ? std::min(seen, first + rows - keys.begin) : seen,
+                        .blocked = true,
+                        .b = memory[kKeyFeatures],
+                        .b_steps = keys.size(),
+                        .columns = features,
+                        .c = sums + first * features * sum_,
+                        .ldc = features,
+                        .accumulate = true});
     }
   }
 

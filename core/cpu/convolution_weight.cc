@@ -219,7 +219,8 @@ class PackedWeightGradient {
       const int64_t count = std::min(depth, positions - first);
       offsets_of(product, true, first, count, offsets);
       const int64_t y_first = (product.y_first * args_.groups + group) * rows_ + rows.begin;
-      pack(args_.y, y_first, rows.size(), tile_.rows, 1, count, offsets, memory);
+      const Range mine{y_first, y_first + rows.size()};
+      pack(args_.y, mine, {tile_.rows, 1}, count, offsets, memory);
       offsets_of(product, false, first, count, offsets);
       GemmBlock block;
       const GemmRun run{0, words(count)};
@@ -236,8 +237,8 @@ class PackedWeightGradient {
       const int64_t most = kPanels * tile_.columns;
       for (int64_t column = columns.begin; column < columns.end; column += most) {
         block.n = std::min(most, columns.end - column);
-        pack(args_.x, x_first + column, block.n, tile_.columns, tile_.columns / 2, count, offsets,
-             right);
+        const Range lines{x_first + column, x_first + column + block.n};
+        pack(args_.x, lines, {tile_.columns, tile_.columns / 2}, count, offsets, right);
         block.c = sum_at(group, rows.begin, product.column + column);
         block_(block);
       }
@@ -247,26 +248,31 @@ class PackedWeightGradient {
     return kind_ == GemmKind::bf16 ? divide_up(count, 2) : count;
   }
 
-  // Lines from `first` on, in panels of so many, the last one padded; positions piece by piece, so
-  // that all panels take what lies side by side, and the next piece is fetched meanwhile.
-  void pack(const void* data, int64_t first, int64_t lines, int64_t panel, int64_t padding,
-            int64_t count, const int64_t* offsets, char* to) const {
-    const char* const source = static_cast<const char*>(data) + first * item_;
-    const int64_t bytes = lines * item_;
+  // Lines of a panel; the last panel is padded to a multiple.
+  struct Panel {
+    int64_t lines, padding;
+  };
+
+  // Lines in panels; positions piece by piece, so that all panels take what lies side by side, and
+  // the next piece is fetched meanwhile.
+  void pack(const void* data, Range lines, Panel panel, int64_t count, const int64_t* offsets,
+            char* to) const {
+    const char* const source = static_cast<const char*>(data) + lines.begin * item_;
+    const int64_t bytes = lines.size() * item_;
     for (int64_t at = 0; at < count; at += kPiece) {
       for (int64_t i = at + kPiece; i < std::min(at + 2 * kPiece, count); ++i) {
         for (int64_t b = 0; b < bytes; b += kCacheLine)
           __builtin_prefetch(source + offsets[i] + b, 0, 2);
       }
-      for (int64_t line = 0; line < lines; line += panel) {
+      for (int64_t line = 0; line < lines.size(); line += panel.lines) {
         GemmPack pack;
         pack.kind = kind_;
         pack.dtype = args_.dtype;
         pack.source = source + line * item_;
         pack.line_stride = item_;
         pack.k_offsets = offsets + at;
-        pack.lines = std::min(panel, lines - line);
-        pack.padded = round_up(pack.lines, padding);
+        pack.lines = std::min(panel.lines, lines.size() - line);
+        pack.padded = round_up(pack.lines, panel.padding);
         pack.k = std::min(kPiece, count - at);
         pack.packed = to + (line * words(count) + pack.padded * words(at)) * tile_.bytes;
         pack_(pack);

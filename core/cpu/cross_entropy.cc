@@ -251,18 +251,22 @@ int64_t run(const ClassLossArgs& args) {
 }
 
 // The factors of a panel's lines: of softmax, and of the target's weights.
+struct ClassFactors {
+  double scale[kClassColumns], target[kClassColumns];
+};
+
 template <class C>
 void find_factors(const Task<C>& task, int64_t first, const ClassPanel& panel, double weights,
-                  const LineGradient& gradient, double* scale, double* factor) {
+                  const LineGradient& gradient, ClassFactors& factors) {
   for (int64_t c = 0; c < panel.columns; ++c) {
     const int64_t t = task.args.target ? task.args.target[first + c] : 0;
     const bool ignored = task.args.target && t == task.args.ignore_index;
-    factor[c] = ignored ? 0 : gradient.of(first + c);
+    factors.target[c] = ignored ? 0 : gradient.of(first + c);
     const double mass = !task.args.target
                             ? static_cast<double>(static_cast<const C*>(panel.mass)[c])
                         : ignored ? 0
                                   : task.kept * task.weight_of(t) + task.share * weights;
-    scale[c] = factor[c] * mass;
+    factors.scale[c] = factors.target[c] * mass;
   }
 }
 
@@ -292,14 +296,14 @@ void run_backward(const ClassLossArgs& args) {
   parallel_for(0, task.panels.count(), task.panels.grain(), [&](int64_t begin, int64_t end) {
     std::vector<C> buffers = task.buffers();
     C* const buffer = buffers.data() + 2 * task.panels.buffer_size();
-    double scale[kClassColumns], factor[kClassColumns];
+    ClassFactors factors;
     for (int64_t i = begin; i < end; ++i) {
       const ClassPanel panel = task.panel(i, buffers);
       const int64_t first = task.panels.first_line(i);
       C* const output = task.panels.place(args.output, i, buffer);
-      find_factors(task, first, panel, weights, gradient, scale, factor);
-      function(panel, scale, factor, output);
-      if (args.target) finish_classes(task, first, panel, factor, output);
+      find_factors(task, first, panel, weights, gradient, factors);
+      function(panel, factors.scale, factors.target, output);
+      if (args.target) finish_classes(task, first, panel, factors.target, output);
       task.panels.write(args.output, i, output);
     }
   });

@@ -212,28 +212,32 @@ class PackedGemm {
 
   void pack_strip(const Gemm& strip) {
     for (int64_t row = 0; row < strip.m; row += tile_.rows) {
-      pack_panel(strip.k, row, std::min<int64_t>(tile_.rows, strip.m - row), strip.a, strip.a_row,
-                 strip.a_column, a_, 1);
+      pack_panel({strip.a, strip.a_row, strip.a_column, strip.k}, row,
+                 std::min<int64_t>(tile_.rows, strip.m - row), 1, a_);
     }
     for (int64_t column = 0; column < strip.n; column += tile_.columns) {
-      pack_panel(strip.k, column, std::min<int64_t>(tile_.columns, strip.n - column), strip.b,
-                 strip.b_column, strip.b_row, b_, tile_.columns / 2);
+      pack_panel({strip.b, strip.b_column, strip.b_row, strip.k}, column,
+                 std::min<int64_t>(tile_.columns, strip.n - column), tile_.columns / 2, b_);
     }
   }
 
-  void pack_panel(int64_t k, int64_t first, int64_t lines, const void* data, int64_t line_stride,
-                  int64_t k_stride, char* to, int64_t padding) {
+  struct Lines {
+    const void* data;
+    int64_t line_stride, k_stride, k;
+  };
+
+  void pack_panel(const Lines& x, int64_t first, int64_t lines, int64_t padding, char* to) {
     const int64_t item = item_size(g_.dtype);
     GemmPack pack;
     pack.kind = kind_;
     pack.dtype = g_.dtype;
-    pack.source = static_cast<const char*>(at(data, first * line_stride, g_.dtype));
-    pack.line_stride = line_stride * item;
-    pack.k_stride = k_stride * item;
+    pack.source = static_cast<const char*>(at(x.data, first * x.line_stride, g_.dtype));
+    pack.line_stride = x.line_stride * item;
+    pack.k_stride = x.k_stride * item;
     pack.lines = lines;
     pack.padded = round_up(lines, padding);
-    pack.k = k;
-    pack.packed = to + first * packed_depth(k) * tile_.bytes;
+    pack.k = x.k;
+    pack.packed = to + first * packed_depth(x.k) * tile_.bytes;
     pack_(pack);
   }
 

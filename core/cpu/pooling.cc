@@ -41,15 +41,30 @@ void run(const PoolArgs& args, PoolRowsFunction rows, bool backward) {
 // Channels beside each other that a thread takes: whole cache lines.
 constexpr int64_t kChannels = 64;
 
-// A plane's `n` channels of (windows, inner) onto sums (positions, step), which are 0.
+// Gradients of windows, (windows, inner), and the places of their maxima.
 template <class T>
-void scatter_plane(const T* gradient, const int64_t* places, int64_t windows, int64_t inner,
-                   int64_t n, Compute<T>* sums, int64_t positions, int64_t step) {
+struct Windows {
+  const T* gradient;
+  const int64_t* places;
+  int64_t windows, inner;
+};
+
+// Sums (positions, step).
+template <class C>
+struct Positions {
+  C* sums;
+  int64_t positions, step;
+};
+
+// Adds `n` channels of a plane to sums, which are 0.
+template <class T>
+void scatter_plane(const Windows<T>& from_windows, int64_t n, const Positions<Compute<T>>& to) {
+  const int64_t windows = from_windows.windows, inner = from_windows.inner;
   const auto add = [&](int64_t from, int64_t channel) {
-    const int64_t place = places[from];
-    check(place >= 0 && place < positions, "max_pool_backward", "index out of range", place, " of ",
-          positions);
-    sums[place * step + channel] += static_cast<Compute<T>>(gradient[from]);
+    const int64_t place = from_windows.places[from];
+    check(place >= 0 && place < to.positions, "max_pool_backward", "index out of range", place,
+          " of ", to.positions);
+    to.sums[place * to.step + channel] += static_cast<Compute<T>>(from_windows.gradient[from]);
   };
   if (inner == 1) {
     for (int64_t w = 0; w < windows; ++w) add(w, 0);
@@ -83,8 +98,9 @@ void scatter_planes(const PoolArgs& args) {
       const int64_t step = scratch.defined() ? n : args.inner;
       const int64_t rows = step == n ? 1 : positions;
       for (int64_t p = 0; p < rows; ++p) std::fill_n(sums + p * step, positions * n / rows, C(0));
-      scatter_plane(static_cast<const T*>(args.input) + from, args.indices + from, windows,
-                    args.inner, n, sums, positions, step);
+      scatter_plane<T>(
+          {static_cast<const T*>(args.input) + from, args.indices + from, windows, args.inner}, n,
+          {sums, positions, step});
       if (!scratch.defined()) continue;
       const ConvertFunction narrow = converter(args.dtype, compute_dtype(args.dtype));
       const int64_t run = n == args.inner ? positions * n : n;  // numbers that lie side by side

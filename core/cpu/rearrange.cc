@@ -1,5 +1,6 @@
 #include <aorta/core/body/item.h>
 #include <aorta/core/cpu/items.h>
+#include <aorta/core/cpu/scratch.h>
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/parallel_for.h>
@@ -58,14 +59,14 @@ class RemapRows {
   int filled_ = 0;
 };
 
-// Columns [begin, end) of a row: what lies before, on and after the source.
+// Columns of a row: what lies before, on and after the source.
 template <class Item>
-void remap_row(const RemapDim& dim, Item* out, const Item* in, const Item* fill, int64_t begin,
-               int64_t end, bool stream) {
+void remap_row(const RemapDim& dim, Item* out, const Item* in, const Item* fill, Range columns,
+               bool stream) {
   const int64_t n = dim.source_size, step = dim.source_stride;
   const auto run = [&](int64_t first, int64_t last, bool inside) {
-    first = std::max(first, begin);
-    last = std::min(last, end);
+    first = std::max(first, columns.begin);
+    last = std::min(last, columns.end);
     if (first >= last) return;
     Item* const to = out + first * dim.stride;
     const int64_t from = body::source_position(dim, first);
@@ -78,10 +79,11 @@ void remap_row(const RemapDim& dim, Item* out, const Item* in, const Item* fill,
                          : step,
              last - first, stream);
   };
-  if (dim.edge == Edge::none || dim.edge == Edge::flip) return run(begin, end, true);
-  run(begin, dim.shift, false);
+  if (dim.edge == Edge::none || dim.edge == Edge::flip)
+    return run(columns.begin, columns.end, true);
+  run(columns.begin, dim.shift, false);
   run(dim.shift, dim.shift + n, true);
-  run(dim.shift + n, end, false);
+  run(dim.shift + n, columns.end, false);
 }
 
 template <class Item>
@@ -100,7 +102,7 @@ void remap(const RemapArgs& args) {
       if (cursor.filled()) {
         copy_run(out + begin * inner.stride, inner.stride, fill, 0, end - begin);
       } else {
-        remap_row(inner, out, source + cursor.from(), fill, begin, end, stream);
+        remap_row(inner, out, source + cursor.from(), fill, {begin, end}, stream);
       }
     }
     if (stream) stream_fence();

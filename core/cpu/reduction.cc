@@ -1,4 +1,5 @@
 #include <aorta/core/cpu/reduction.h>
+#include <aorta/core/cpu/scratch.h>
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
@@ -102,11 +103,6 @@ void for_each_run(int ndim, const int64_t* shape, const int64_t* strides, int64_
     i += length;
   }
 }
-
-struct Range {
-  int64_t begin, end;
-  int64_t size() const { return end - begin; }
-};
 
 template <class Visit>
 void for_each_kept_run(const ReduceArgs& args, Range range, const Visit& visit) {

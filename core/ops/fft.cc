@@ -20,20 +20,26 @@ constinit Op<FftKernel, FftGradient> fft_c2r_op{"fft_c2r"};
 
 namespace {
 
-// Runs a row on lines of `length` numbers out of each.
-Tensor transform(const Op<FftKernel, FftGradient>& row, const Tensor& input, int dim, int64_t n,
-                 int64_t length, DType result, bool forward, double scale) {
+struct Transform {
+  int dim;
+  int64_t n, length;  // numbers of a line, as the definition counts them, and of the result's
+  DType result;
+  bool forward;
+  double scale;
+};
+
+Tensor transform(const Op<FftKernel, FftGradient>& row, const Tensor& input, const Transform& t) {
   const ProfilerRange range(row.name(), {&input});
   const FftKernel kernel = row.kernel(input.device());
   const Tensor x = dense(input.detach());
-  const Lines lines = lines_of(x, dim);
-  Tensor output = empty_lines(x, dim, length, result);
+  const Lines lines = lines_of(x, t.dim);
+  Tensor output = empty_lines(x, t.dim, t.length, t.result);
   if (output.numel() > 0) {
-    kernel({x.data(), output.data(), real_dtype(x.dtype()), lines.outer, lines.inner, n, forward,
-            scale});
+    kernel({x.data(), output.data(), real_dtype(x.dtype()), lines.outer, lines.inner, t.n,
+            t.forward, t.scale});
   }
-  if (needs_gradient(input)) row.gradient()(output, input, dim, forward, scale);
-  tell_tracer(row.name(), {&output}, {&input}, dim, n, forward, scale);
+  if (needs_gradient(input)) row.gradient()(output, input, t.dim, t.forward, t.scale);
+  tell_tracer(row.name(), {&output}, {&input}, t.dim, t.n, t.forward, t.scale);
   return output;
 }
 
@@ -41,16 +47,17 @@ Tensor transform(const Op<FftKernel, FftGradient>& row, const Tensor& input, int
 
 Tensor fft_c2c(const Tensor& input, int dim, bool forward, double scale) {
   const int64_t n = input.size(dim);
-  return transform(fft_c2c_op, input, dim, n, n, input.dtype(), forward, scale);
+  return transform(fft_c2c_op, input, {dim, n, n, input.dtype(), forward, scale});
 }
 
 Tensor fft_r2c(const Tensor& input, int dim, double scale) {
   const int64_t n = input.size(dim);
-  return transform(fft_r2c_op, input, dim, n, n / 2 + 1, complex_dtype(input.dtype()), true, scale);
+  return transform(fft_r2c_op, input,
+                   {dim, n, n / 2 + 1, complex_dtype(input.dtype()), true, scale});
 }
 
 Tensor fft_c2r(const Tensor& input, int dim, int64_t n, double scale) {
-  return transform(fft_c2r_op, input, dim, n, n, real_dtype(input.dtype()), false, scale);
+  return transform(fft_c2r_op, input, {dim, n, n, real_dtype(input.dtype()), false, scale});
 }
 
 Tensor resized(const Tensor& input, int dim, int64_t n) {

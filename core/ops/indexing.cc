@@ -175,10 +175,10 @@ void check_slices(const char* op, const Tensor& input, int dim, const Tensor& in
         source.shape(), " for ", shape);
 }
 
-// Writes the slices at `index`, whose shape `values` has.
-const Tensor& write_slices(const char* op, const InPlaceOp& row, ScatterMode mode,
-                           const Tensor& input, int dim, const Tensor& index,
-                           const Tensor& values) {
+// Writes the slices at `index`, whose shape `values` has, or adds to them.
+const Tensor& write_slices(const char* op, ScatterMode mode, const Tensor& input, int dim,
+                           const Tensor& index, const Tensor& values) {
+  const InPlaceOp& row = mode == ScatterMode::sum ? scatter_add_op : scatter_op;
   const Tensor places = expand_along(prepare_index(op, index, input, &input), values.shape(), dim);
   const Tensor prepared = prepare_write(op, input, dim, places, values);
   return write_in_place(row, mode, input, dim, prepared, values);
@@ -404,7 +404,7 @@ const Tensor& index_add_(const Tensor& input, int64_t dim, const Tensor& index,
   const Tensor values = lift(source);
   const Tensor scaled =
       alpha.real() == 1 && alpha.imag() == 0 ? values : mul(values, alpha).to(values.dtype());
-  return write_slices(op, scatter_add_op, ScatterMode::sum, input, d, index, scaled);
+  return write_slices(op, ScatterMode::sum, input, d, index, scaled);
 }
 
 const Tensor& index_copy_(const Tensor& input, int64_t dim, const Tensor& index,
@@ -414,7 +414,7 @@ const Tensor& index_copy_(const Tensor& input, int64_t dim, const Tensor& index,
   const char* const op = "index_copy";
   const int d = wrap_dim(op, dim, input.dim());
   check_slices(op, input, d, index, source);
-  return write_slices(op, scatter_op, ScatterMode::assign, input, d, index, lift(source));
+  return write_slices(op, ScatterMode::assign, input, d, index, lift(source));
 }
 
 const Tensor& index_fill_(const Tensor& input, int64_t dim, const Tensor& index,
@@ -429,7 +429,7 @@ const Tensor& index_fill_(const Tensor& input, int64_t dim, const Tensor& index,
   const Tensor checked =
       check_index(op, prepare_index(op, index, input, &input), d, shape[d], true);
   const Tensor values = scalar_like(input, value, slices_shape(input, d, index));
-  return write_slices(op, scatter_op, ScatterMode::assign, input, d, checked, values);
+  return write_slices(op, ScatterMode::assign, input, d, checked, values);
 }
 
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,

@@ -99,9 +99,14 @@ Tensor at_ranks(const char* op, const Tensor& lines, const Tensor& ranks,
   return lerp(at(floor(ranks)), at(ceil(ranks)), weight);
 }
 
-Tensor quantile_of(const char* op, const Tensor& input, const Operand& q,
-                   std::optional<int64_t> dim, bool keepdim, const char* interpolation,
-                   bool skip_nan) {
+struct QuantileRule {
+  const char *op, *interpolation;
+  bool skip_nan;
+};
+
+Tensor quantile_of(const Tensor& input, const Operand& q, std::optional<int64_t> dim, bool keepdim,
+                   const QuantileRule& rule) {
+  const char* const op = rule.op;
   check_defined(op, {{"input", input}});
   const CalledOp called(op);
   check(is_floating(input.dtype()), op, "dtype must be floating", input.dtype());
@@ -119,11 +124,12 @@ Tensor quantile_of(const char* op, const Tensor& input, const Operand& q,
   // In the dtype of the numbers, as PyTorch's, where that holds all ranks.
   const DType counted = length > 1 << 24 ? DType::f64 : lines.dtype();
   const Tensor wanted = fraction.reshape({fraction.numel()}).to(counted);
-  const Tensor ranks = skip_nan ? wanted * clamp_min(length - 1 - sum(nan, -1, true), 0).to(counted)
-                                : where(any(nan, -1, true), static_cast<double>(length - 1),
-                                        wanted * static_cast<double>(length - 1));
+  const Tensor ranks = rule.skip_nan
+                           ? wanted * clamp_min(length - 1 - sum(nan, -1, true), 0).to(counted)
+                           : where(any(nan, -1, true), static_cast<double>(length - 1),
+                                   wanted * static_cast<double>(length - 1));
   Tensor result =  // (*the other dimensions, Q)
-      at_ranks(op, lines, ranks, interpolation).to(input.dtype());
+      at_ranks(op, lines, ranks, rule.interpolation).to(input.dtype());
 
   result = fraction.dim() == 0 ? result.squeeze(-1) : movedim(result, -1, 0);
   if (!keepdim) return result;
@@ -172,11 +178,11 @@ ValuesIndices mode(const Tensor& input, int64_t given_dim, bool keepdim) {
 
 Tensor quantile(const Tensor& input, const Operand& q, std::optional<int64_t> dim, bool keepdim,
                 const char* interpolation) {
-  return quantile_of("quantile", input, q, dim, keepdim, interpolation, false);
+  return quantile_of(input, q, dim, keepdim, {"quantile", interpolation, false});
 }
 Tensor nanquantile(const Tensor& input, const Operand& q, std::optional<int64_t> dim, bool keepdim,
                    const char* interpolation) {
-  return quantile_of("nanquantile", input, q, dim, keepdim, interpolation, true);
+  return quantile_of(input, q, dim, keepdim, {"nanquantile", interpolation, true});
 }
 
 }  // namespace aorta

@@ -30,16 +30,21 @@ struct Cell {
   int64_t gates;
   Tensor input, h, w_ih, w_hh, b_ih, b_hh;
 
-  Cell(const char* name, int64_t count, const Tensor& x, const Tensor& state, const Tensor& w_input,
-       const Tensor& w_hidden, const Tensor& b_input, const Tensor& b_hidden)
-      : op(name),
-        gates(count),
-        input(autocast_to_half(x)),
-        h(autocast_to_half(state)),
-        w_ih(autocast_to_half(w_input)),
-        w_hh(autocast_to_half(w_hidden)),
-        b_ih(autocast_to_half(b_input)),
-        b_hh(autocast_to_half(b_hidden)) {
+  // As the cell computes.
+  Cell checked() const {
+    const Cell cell{op,
+                    gates,
+                    autocast_to_half(input),
+                    autocast_to_half(h),
+                    autocast_to_half(w_ih),
+                    autocast_to_half(w_hh),
+                    autocast_to_half(b_ih),
+                    autocast_to_half(b_hh)};
+    cell.check_shapes();
+    return cell;
+  }
+
+  void check_shapes() const {
     check_defined(op, {{"input", input}, {"hx", h}, {"w_ih", w_ih}, {"w_hh", w_hh}});
     check(is_floating(input.dtype()), op, "dtype must be floating", input.dtype());
     check(input.dim() == 2, op, "input must be (N, I)", input.shape());
@@ -99,7 +104,7 @@ LstmState lstm_cell(const Tensor& input, const LstmState& hx, const Tensor& w_ih
                     const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) {
   const CalledOp called("lstm_cell");
   check_defined("lstm_cell", {{"input", input}, {"hx.h", hx.h}, {"hx.c", hx.c}});
-  const Cell cell("lstm_cell", 4, input, hx.h, w_ih, w_hh, b_ih, b_hh);
+  const Cell cell = Cell{"lstm_cell", 4, input, hx.h, w_ih, w_hh, b_ih, b_hh}.checked();
   const Tensor c = autocast_to_half(hx.c);
   cell.check_state("the cell", c);
   check(c.shape() == cell.h.shape(), "lstm_cell", "hidden state and cell must have one shape",
@@ -130,7 +135,7 @@ LstmState kernel::lstm_gates(const Tensor& input_gates, const Tensor& hidden_gat
 Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
                 const Tensor& b_ih, const Tensor& b_hh) {
   const CalledOp called("gru_cell");
-  const Cell cell("gru_cell", 3, input, hx, w_ih, w_hh, b_ih, b_hh);
+  const Cell cell = Cell{"gru_cell", 3, input, hx, w_ih, w_hh, b_ih, b_hh}.checked();
   return gru_gates(cell.input_gates(), cell.hidden_gates(), cell.h);
 }
 

@@ -52,15 +52,19 @@ void check_has_elements(const char* op, const Tensor& input, const Dims& dims) {
   }
 }
 
+struct ReduceDTypes {
+  DType compute, result;
+};
+
 // One result of a reducer that has no second.
 template <class Row, class Reducer>
 Tensor reduce_one(const Row& row, const Tensor& input, const Dims& dims, bool keepdim,
-                  const Reducer& reducer, DType compute, DType result) {
+                  const Reducer& reducer, ReduceDTypes dtypes) {
   const ReducePlan plan{.op = row.name(),
                         .reducer = scalar::reducer_id<Reducer>,
                         .parameters = &reducer,
-                        .compute = compute,
-                        .output_dtype = {result, result}};
+                        .compute = dtypes.compute,
+                        .output_dtype = {dtypes.result, dtypes.result}};
   const ProfilerRange range(row.name(), {&input});
   return run_reduce(row.kernel(input.device()), input, dims, keepdim, plan).output[0];
 }
@@ -80,7 +84,7 @@ Tensor accumulate(const Row& row, const Tensor& given, const ReduceDims& over, b
     return accumulate<Reducer>(row, input.to(result), over, keepdim, dtype);
   }
   const DType compute = result == DType::i64 && !is_floating(from) ? from : compute_dtype(result);
-  Tensor output = reduce_one(row, input, dims, keepdim, Reducer{}, compute, result);
+  Tensor output = reduce_one(row, input, dims, keepdim, Reducer{}, {compute, result});
   if (is_floating(result) && needs_gradient(input)) row.gradient()(output, input, dims, keepdim);
   tell_tracer(row.name(), {&output}, {&input}, dims, keepdim);
   return output;
@@ -100,8 +104,8 @@ template <class Reducer, class Row>
 Tensor extremum(const Row& row, const Tensor& input, const ReduceDims& over, bool keepdim) {
   const Dims dims = over.resolve(row.name(), input);
   check_has_elements(row.name(), input, dims);
-  Tensor output =
-      reduce_one(row, input, dims, keepdim, Reducer{}, compute_dtype(input.dtype()), input.dtype());
+  Tensor output = reduce_one(row, input, dims, keepdim, Reducer{},
+                             {compute_dtype(input.dtype()), input.dtype()});
   if (needs_gradient(input)) row.gradient()(output, input, dims, keepdim);
   tell_tracer(row.name(), {&output}, {&input}, dims, keepdim);
   return output;
@@ -144,9 +148,9 @@ Tensor place(const Row& row, const Tensor& input, std::optional<int64_t> dim, bo
   return places;
 }
 
-ReduceResult run_moments(const OpRow& row, ReduceKernel kernel, const Tensor& input,
-                         const Dims& dims, const scalar::Moments& reducer, bool keepdim,
-                         bool mean) {
+template <class Row>
+ReduceResult run_moments(const Row& row, const Tensor& input, const Dims& dims,
+                         const scalar::Moments& reducer, bool keepdim, bool mean) {
   check_floating(row.name(), input.dtype());
   const ReducePlan plan{.op = row.name(),
                         .reducer = scalar::reducer_id<scalar::Moments>,
@@ -154,7 +158,7 @@ ReduceResult run_moments(const OpRow& row, ReduceKernel kernel, const Tensor& in
                         .compute = compute_dtype(input.dtype()),
                         .output_dtype = {input.dtype(), input.dtype()},
                         .wanted = {true, mean}};
-  return run_reduce(kernel, input, dims, keepdim, plan);
+  return run_reduce(row.kernel(input.device()), input, dims, keepdim, plan);
 }
 
 template <class Row>
@@ -165,8 +169,7 @@ Tensor spread(const Row& row, const Tensor& input, const ReduceDims& over, doubl
   scalar::Moments reducer;
   reducer.correction = correction;
   reducer.root = root;
-  Tensor output =
-      run_moments(row, row.kernel(input.device()), input, dims, reducer, keepdim, false).output[0];
+  Tensor output = run_moments(row, input, dims, reducer, keepdim, false).output[0];
   if (needs_gradient(input)) row.gradient()(output, input, dims, correction, keepdim);
   tell_tracer(row.name(), {&output}, {&input}, dims, correction, keepdim);
   return output;
@@ -174,7 +177,7 @@ Tensor spread(const Row& row, const Tensor& input, const ReduceDims& over, doubl
 
 Tensor run_norm(const Tensor& input, double p, const Dims& dims, bool keepdim, DType dtype) {
   const auto run = [&](const auto& reducer) {
-    return reduce_one(norm_op, input, dims, keepdim, reducer, compute_dtype(dtype), dtype);
+    return reduce_one(norm_op, input, dims, keepdim, reducer, {compute_dtype(dtype), dtype});
   };
   if (p == 0) return run(scalar::Norm0{});
   if (p == 1) return run(scalar::Norm1{});
@@ -233,7 +236,7 @@ Tensor mean(const Tensor& input, const ReduceDims& over, bool keepdim, std::opti
   check_floating("mean", result);
   if (result != input.dtype() && is_half(result)) return mean(input.to(result), over, keepdim);
   Tensor output =
-      reduce_one(mean_op, input, dims, keepdim, scalar::Mean{}, compute_dtype(result), result);
+      reduce_one(mean_op, input, dims, keepdim, scalar::Mean{}, {compute_dtype(result), result});
   if (needs_gradient(input)) mean_op.gradient()(output, input, dims, keepdim);
   tell_tracer(mean_op.name(), {&output}, {&input}, dims, keepdim);
   return output;
@@ -253,8 +256,7 @@ VarMean var_mean(const Tensor& input, const ReduceDims& over, double correction,
   const ProfilerRange range("var_mean", {&input});
   scalar::Moments reducer;
   reducer.correction = correction;
-  ReduceResult result = run_moments(var_mean_op, var_mean_op.kernel(input.device()), input, dims,
-                                    reducer, keepdim, true);
+  ReduceResult result = run_moments(var_mean_op, input, dims, reducer, keepdim, true);
   VarMean both{result.output[0], result.output[1]};
   if (needs_gradient(input))
     var_mean_op.gradient()(both.var, both.mean, input, dims, correction, keepdim);
@@ -311,7 +313,7 @@ template <class Reducer, class Row>
 static Tensor truth(const Row& row, const Tensor& input, const ReduceDims& over, bool keepdim) {
   const Dims dims = over.resolve(row.name(), input);
   const Tensor output = reduce_one(row, input, dims, keepdim, Reducer{},
-                                   compute_dtype(input.dtype()), truth_dtype(input));
+                                   {compute_dtype(input.dtype()), truth_dtype(input)});
   tell_tracer(row.name(), {&output}, {&input}, dims, keepdim);
   return output;
 }
@@ -329,7 +331,7 @@ Tensor count_nonzero(const Tensor& given, const ReduceDims& over) {
   const Tensor input = truth_of(given);
   const Dims dims = over.resolve("count_nonzero", input);
   const Tensor output = reduce_one(count_nonzero_op, input, dims, false, scalar::CountNonzero{},
-                                   compute_dtype(input.dtype()), DType::i64);
+                                   {compute_dtype(input.dtype()), DType::i64});
   tell_tracer(count_nonzero_op.name(), {&output}, {&input}, dims, false);
   return output;
 }
@@ -357,7 +359,7 @@ Tensor logsumexp(const Tensor& given, const ReduceDims& over, bool keepdim) {
   const Dims dims = over.resolve("logsumexp", input);
   const DType result = is_floating(input.dtype()) ? input.dtype() : DType::f32;
   Tensor output = reduce_one(logsumexp_op, input, dims, keepdim, scalar::LogSumExp{},
-                             compute_dtype(result), result);
+                             {compute_dtype(result), result});
   if (needs_gradient(input)) logsumexp_op.gradient()(output, input, dims, keepdim);
   tell_tracer(logsumexp_op.name(), {&output}, {&input}, dims, keepdim);
   return output;

@@ -26,21 +26,29 @@ using namespace kernel;
 namespace {
 
 // The first `take` of each line in order, without the first `skip`.
+struct Taken {
+  int64_t take;
+  bool descending, sorted;
+  int64_t skip = 0;
+};
+
 ValuesIndices run(const Op<SortKernel, PickGradient>& op, const Tensor& input, int dim,
-                  int64_t take, bool descending, bool sorted, int64_t skip = 0) {
+                  const Taken& taken) {
   check(!input.is_complex(), op.name(), "dtype must be real", input.dtype());
   const ProfilerRange range(op.name(), {&input});
   const Tensor x = dense(input);
   const Lines lines = lines_of(x, dim);
-  ValuesIndices result{empty_lines(x, dim, take - skip, x.dtype()),
-                       empty_lines(x, dim, take - skip, DType::i64)};
-  SortArgs args{x.data(), result.values.data(), nullptr, x.dtype(), lines,
-                take,     descending,           sorted,  skip};
+  const int64_t length = taken.take - taken.skip;
+  ValuesIndices result{empty_lines(x, dim, length, x.dtype()),
+                       empty_lines(x, dim, length, DType::i64)};
+  SortArgs args{x.data(),   result.values.data(), nullptr,      x.dtype(), lines,
+                taken.take, taken.descending,     taken.sorted, taken.skip};
   args.indices = static_cast<int64_t*>(result.indices.data());
   if (result.values.numel() > 0) op.kernel(x.device())(args);
   if (is_floating(x.dtype()) && needs_gradient(input))
     op.gradient()(result.values, input, result.indices, dim, true);
-  tell_tracer(op.name(), {&result.values, &result.indices}, {&input}, dim, take, descending);
+  tell_tracer(op.name(), {&result.values, &result.indices}, {&input}, dim, taken.take,
+              taken.descending);
   return result;
 }
 
@@ -51,7 +59,7 @@ int64_t length_of(const Tensor& input, int dim) { return input.dim() ? input.sha
 ValuesIndices sort(const Tensor& input, int64_t dim, bool descending, bool) {
   check_defined("sort", {{"input", input}});
   const int d = wrap_dim("sort", dim, input.dim());
-  return run(sort_op, input, d, length_of(input, d), descending, true);
+  return run(sort_op, input, d, {length_of(input, d), descending, true});
 }
 
 ValuesIndices sort(const Tensor& input, const SortOptions& o) {
@@ -74,7 +82,7 @@ ValuesIndices topk(const Tensor& input, int64_t k, int64_t dim, bool largest, bo
   const int64_t length = length_of(input, d);
   check(k >= 0 && k <= length, "topk", "k must be in the range of the dimension", "k ", k,
         " for dim ", d, " of ", input.shape());
-  return run(topk_op, input, d, input.dim() ? k : 1, largest, sorted);
+  return run(topk_op, input, d, {input.dim() ? k : 1, largest, sorted});
 }
 
 ValuesIndices topk(const Tensor& input, int64_t k, const TopkOptions& o) {
@@ -91,7 +99,7 @@ ValuesIndices kthvalue(const Tensor& input, int64_t k, int64_t dim, bool keepdim
   if (input.dim() == 0) return topk(input, k, d, false);
   // A tracer is told of the first ones, for no format has the last of them alone.
   const int64_t place = is_traced() ? k - 1 : 0;
-  const ValuesIndices found = run(topk_op, input, d, k, false, true, k - 1 - place);
+  const ValuesIndices found = run(topk_op, input, d, {k, false, true, k - 1 - place});
   if (keepdim) return {found.values.narrow(d, place, 1), found.indices.narrow(d, place, 1)};
   return {found.values.select(d, place), found.indices.select(d, place)};
 }

@@ -36,9 +36,14 @@ inline void many(const Tensor& a, int b, int c,  // (
 Tensor conv2d(const Tensor& a, int b, int c, int d, int e, int f, int g);
 int x = call(a, b, c, d, e, f, g);
 """,
+                "core/a.cc": "int x;\nvoid many(int a, int b, int c, int d, int e, int f, int g) {}\n",
+                "core/cpu/isa/loop.cc": "void seven(int a, int b, int c, int d, int e, int f, int g) {}\n"
+                                        "void ten(int a, int b, int c, int d, int e, int f, int g, int h, int i, int j) {}\n",
                 "tests/core/b.h": "void many(int a, int b, int c, int d, int e, int f, int g);\n"})
             self.assertEqual(check_sizes.check_parameters(root),
-                             (["core/a.h:2: a function has at most 6 parameters, got 7 of many"], []))
+                             (["core/a.cc:2: a function has at most 6 parameters, got 7 of many",
+                               "core/a.h:2: a function has at most 6 parameters, got 7 of many",
+                               "core/cpu/isa/loop.cc:2: a function has at most 9 parameters, got 10 of ten"], []))
 
     def test_long_files(self):
         with tempfile.TemporaryDirectory() as root:

@@ -77,18 +77,28 @@ double share_below(double s, double steep, double flat) {
   return 0.5 + s / steep;
 }
 
-// The areas of the slices of [low, high] along the axis; what sticks out counts to the outer ones.
+// [low, high] of a line of pixels through the centre; the direction has length 1.
+struct Axis {
+  PointXY centre, direction;
+  double low = 0, high = 0;
+  double at(int64_t x, int64_t y) const {
+    return (static_cast<double>(x) - centre.x) * direction.x +
+           (static_cast<double>(y) - centre.y) * direction.y;
+  }
+  PointXY point(double t) const { return {centre.x + t * direction.x, centre.y + t * direction.y}; }
+};
+
+// The areas of the slices along the axis; what sticks out counts to the outer ones.
 std::array<double, kDisks> slice_areas(const uint8_t* mask, int64_t height, int64_t width,
-                                       PointXY centre, PointXY axis, double low, double high) {
+                                       const Axis& axis) {
   std::array<double, kDisks> areas{};
-  const double step = (high - low) / kDisks;
-  const double steep = std::max(std::abs(axis.x), std::abs(axis.y));
-  const double flat = std::min(std::abs(axis.x), std::abs(axis.y));
+  const double low = axis.low, step = (axis.high - low) / kDisks;
+  const double steep = std::max(std::abs(axis.direction.x), std::abs(axis.direction.y));
+  const double flat = std::min(std::abs(axis.direction.x), std::abs(axis.direction.y));
   for (int64_t y = 0; y < height; ++y)
     for (int64_t x = 0; x < width; ++x) {
       if (!mask[y * width + x]) continue;
-      const double t = (static_cast<double>(x) - centre.x) * axis.x +
-                       (static_cast<double>(y) - centre.y) * axis.y;
+      const double t = axis.at(x, y);
       const auto slice = [&](double at) {
         return std::clamp(static_cast<int>(std::floor((at - low) / step)), 0, kDisks - 1);
       };
@@ -144,22 +154,20 @@ Disks measure_disks(const Tensor& mask, double border) {
   const Moments m = moments_of(pixels, height, width);
   Disks disks;
   if (m.count == 0) return disks;
-  const PointXY centre{m.x, m.y};
-  PointXY axis{std::cos(m.angle()), std::sin(m.angle())};
-  double low = 0, high = 0;  // of the pixels' middles
+  Axis axis{{m.x, m.y}, {std::cos(m.angle()), std::sin(m.angle())}};
   for (int64_t y = 0; y < height; ++y)
     for (int64_t x = 0; x < width; ++x) {
       if (!pixels[y * width + x]) continue;
-      const double t = (static_cast<double>(x) - centre.x) * axis.x +
-                       (static_cast<double>(y) - centre.y) * axis.y;
-      low = std::min(low, t);
-      high = std::max(high, t);
+      const double t = axis.at(x, y);
+      axis.low = std::min(axis.low, t);
+      axis.high = std::max(axis.high, t);
     }
-  low -= 0.5;
-  high += 0.5;
-  disks.length = high - low;
+  // Pixels reach half a pixel beyond their middles.
+  axis.low -= 0.5;
+  axis.high += 0.5;
+  disks.length = axis.high - axis.low;
   disks.area = m.count;
-  disks.widths = slice_areas(pixels, height, width, centre, axis, low, high);
+  disks.widths = slice_areas(pixels, height, width, axis);
   const double slice = disks.length / kDisks;
   disks.length = std::max(disks.length - 2 * border, 0.);
   const double step = disks.length / kDisks;
@@ -167,9 +175,8 @@ Disks measure_disks(const Tensor& mask, double border) {
     value = std::max(value / slice - 2 * border, 0.);
     disks.volume += std::numbers::pi / 4 * value * value * step;
   }
-  const auto end = [&](double t) { return PointXY{centre.x + t * axis.x, centre.y + t * axis.y}; };
-  disks.apex = end(low);
-  disks.base = end(high);
+  disks.apex = axis.point(axis.low);
+  disks.base = axis.point(axis.high);
   double first = 0, second = 0;  // halves
   for (size_t i = 0; i < kDisks; ++i) (i < kDisks / 2 ? first : second) += disks.widths[i];
   if (first > second) {

@@ -100,9 +100,17 @@ double flops(const ConvolutionShape& s, int64_t batch, const ConvolutionParts& p
          static_cast<double>(s.kernel * s.kernel * s.output * s.output);
 }
 
-void add_row(Rows& rows, const Plan& plan, const std::string& name,
-             const std::vector<ConvolutionShape>& shapes, int64_t batch, DType dtype, Target target,
-             const ConvolutionParts& parts = {}) {
+struct Layers {
+  std::string name;
+  std::vector<ConvolutionShape> shapes;
+  int64_t batch;
+  DType dtype;
+  Target target = {};
+  ConvolutionParts parts = {};
+};
+
+void add_row(Rows& rows, const Plan& plan, const Layers& layers) {
+  const auto& [name, shapes, batch, dtype, target, parts] = layers;
   double work = 0;
   for (const ConvolutionShape& shape : shapes) work += flops(shape, batch, parts);
   rows.push_back({.name = fmt::format("{}, {}, batch {}", name, aorta::name(dtype), batch),
@@ -111,7 +119,7 @@ void add_row(Rows& rows, const Plan& plan, const std::string& name,
                   .work = work,
                   .target = target,
                   .tolerance = dtype == f32 ? 1e-4 : 0.05,  // two roundings to 8 bits
-                  .make = [=] {
+                  .make = [shapes = shapes, batch = batch, dtype = dtype, parts = parts] {
                     return Case{
                         .ours = ours(shapes, batch, dtype, parts),
                         .reference = onednn_convolution_side(shapes, batch, dtype, parts, false),
@@ -137,7 +145,7 @@ Rows convolution_rows(const Plan& plan) {
       plan.tiny ? std::vector<int64_t>{1} : std::vector<int64_t>{8, 20};
   for (const int64_t batch : batches) {
     for (const DType dtype : {f32, bf16}) {
-      add_row(rows, plan, "all 61", network(), batch, dtype, at_most(dtype == f32 ? 0.75 : 0.80));
+      add_row(rows, plan, {"all 61", network(), batch, dtype, at_most(dtype == f32 ? 0.75 : 0.80)});
       for (const ConvolutionShape& s : network()) {
         const std::string name = fmt::format("{}x{} k{} s{} d{} {}x{}", s.in, s.out, s.kernel,
                                              s.stride, s.dilation, s.size, s.size);
@@ -145,18 +153,24 @@ Rows convolution_rows(const Plan& plan) {
         const bool large = flops(s, 1, {}) / static_cast<double>(s.count) > 4.7e8;
         ConvolutionShape once = s;
         once.count = 1;
-        add_row(rows, plan, name, {once}, batch, dtype, large ? at_most(1.03) : Target{});
+        add_row(rows, plan, {name, {once}, batch, dtype, large ? at_most(1.03) : Target{}});
         if (s.dilation < 12) continue;
         const bool apart = s.dilation > 12;
-        add_row(rows, plan, name + " x gradient", {once}, batch, dtype,
-                apart ? at_most(0.2) : Target{}, input);
-        add_row(rows, plan, name + " w gradient", {once}, batch, dtype,
-                apart ? at_most(0.2) : at_most(1.0 / 3), weight);
+        add_row(
+            rows, plan,
+            {name + " x gradient", {once}, batch, dtype, apart ? at_most(0.2) : Target{}, input});
+        add_row(rows, plan,
+                {name + " w gradient",
+                 {once},
+                 batch,
+                 dtype,
+                 apart ? at_most(0.2) : at_most(1.0 / 3),
+                 weight});
       }
       for (const ConvolutionShape& s : grouped()) {
         const std::string name = fmt::format("{}x{} in {} groups k{} s{} {}x{}", s.in, s.out,
                                              s.groups, s.kernel, s.stride, s.size, s.size);
-        add_row(rows, plan, name, {s}, batch, dtype, {});
+        add_row(rows, plan, {name, {s}, batch, dtype});
       }
     }
   }
