@@ -69,7 +69,7 @@ struct Axis {
   int shift, shift_step, taps, tap, tap_step;
 };
 
-/// Place `first` to `last` of a phase of y.
+/// PhasePlace `first` to `last` of a phase of y.
 __device__ __forceinline__ Axis axis_of_y(const SideDim& d, int first, int last) {
   const ConvDim dim{d.source, d.target, d.kernel, d.stride, d.padding, d.dilation};
   const body::WindowRange taps = body::taps_reading(dim, first, last);
@@ -191,12 +191,12 @@ class SideLoader {
 
  private:
   // A place of a phase: an image and a position.
-  struct Place {
+  struct PhasePlace {
     int64_t image;
     int at[3];
   };
-  __device__ __forceinline__ Place place_of(int64_t row) const {
-    Place place;
+  __device__ __forceinline__ PhasePlace place_of(int64_t row) const {
+    PhasePlace place;
 #pragma unroll
     for (int d = 2; d >= 0; --d) {
       place.at[d] = static_cast<int>(row % args_.dims[d].count);
@@ -214,7 +214,7 @@ class SideLoader {
   // Neighbours in the order of rows wrap around at a dimension's end: then all of its places count.
   __device__ __forceinline__ Axis axis(int d, int phase, int64_t row) const {
     const int64_t end = min(row + kConvRows, args_.rows);
-    const Place first = place_of(row), last = place_of(end - 1);
+    const PhasePlace first = place_of(row), last = place_of(end - 1);
     bool same = first.image == last.image;
 #pragma unroll
     for (int e = 0; e < d; ++e) same &= first.at[e] == last.at[e];
@@ -227,7 +227,7 @@ class SideLoader {
   __device__ __forceinline__ RowPlace row_place(int64_t row, int phase) const {
     RowPlace result{0, -1, {kOutside, kOutside, kOutside}};
     if (row >= args_.rows) return result;
-    const Place place = place_of(row);
+    const PhasePlace place = place_of(row);
     int64_t source = place.image, target = place.image;
 #pragma unroll
     for (int d = 0; d < 3; ++d) {

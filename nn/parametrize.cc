@@ -7,13 +7,13 @@
 namespace aorta::nn {
 namespace {
 
-struct Place {
+struct NamedMember {
   Tensor* tensor = nullptr;
   bool is_parameter = false;
 };
 
 // The member of that name, whether it is computed or not.
-Place place_of(const Module& module, const std::string& name) {
+NamedMember member_of(const Module& module, const std::string& name) {
   const Module::Members members = detail::Parametrizations::all_members(module);
   for (const auto* list : {&members.parameters, &members.buffers}) {
     for (const auto& [member, tensor] : *list)
@@ -81,12 +81,12 @@ void register_parametrization(Module& module, const Text& name, AnyModule parame
   else
     for (const Tensor& original : own->right_inverse(member))
       originals.push_back(leaf(original, member));
-  const Place place = place_of(module, name);
-  detail::ParametrizationList list(name, place.is_parameter, std::move(originals));
+  const NamedMember found = member_of(module, name);
+  detail::ParametrizationList list(name, found.is_parameter, std::move(originals));
   list.push_back(std::move(parametrization));
   check_value(list.value(), member);
   detail::Parametrizations::in(module).lists.push_back(std::move(list));
-  *place.tensor = Tensor();
+  *found.tensor = Tensor();
 }
 
 bool is_parametrized(const Module& module, const Text& name) {
@@ -114,7 +114,7 @@ void remove_parametrizations(Module& module, const Text& name, bool leave_parame
     else
       stays = leaf(value, stays);
   }
-  *place_of(module, name).tensor = stays;
+  *member_of(module, name).tensor = stays;
   detail::Parametrizations::in(module).lists.remove_if(
       [&](const detail::ParametrizationList& one) { return &one == &list; });
 }
@@ -124,11 +124,11 @@ namespace detail {
 Tensor value_of(const char* op, const Module& module, const Text& name) {
   if (const ParametrizationList* const list = Parametrizations::find(module, name))
     return list->value();
-  const Place place = place_of(module, name);
-  check(place.tensor && place.tensor->defined(), op,
+  const NamedMember found = member_of(module, name);
+  check(found.tensor && found.tensor->defined(), op,
         "name must be one of the module's parameters or buffers", module.type_name(), " and \"",
         name, "\"");
-  return *place.tensor;
+  return *found.tensor;
 }
 
 ParametrizationList::ParametrizationList(const std::string& member, bool is_parameter,
@@ -180,7 +180,7 @@ void Parametrizations::enter(const Module& module) {
   if (depth_ == 0) {
     std::vector<Tensor> values;
     for (ParametrizationList& list : lists) {
-      list.place = place_of(module, list.member).tensor;
+      list.place = member_of(module, list.member).tensor;
       values.push_back(list.value());
     }
     auto value = values.begin();

@@ -238,10 +238,10 @@ void GroupData::run(UpdateRule rule, const Bucket& bucket, std::span<StateKind* 
 CapturedRuns::Run GroupData::captured_run(UpdateRule rule) const {
   CapturedRuns::Run run{rule, {}, numbers};
   for (size_t i = 0; i < tensors.size(); ++i) {
-    CapturedRuns::Place& place = run.places.emplace_back();
-    place.parameter = parameters[gathered_[i]].data();  // not the copy of one that isn't dense
-    std::copy_n(tensors[i].states, kMaxUpdateStates, place.states);
-    place.numbers = tensors[i].numbers;
+    CapturedRuns::Operands& one = run.operands.emplace_back();
+    one.parameter = parameters[gathered_[i]].data();  // not the copy of one that isn't dense
+    std::copy_n(tensors[i].states, kMaxUpdateStates, one.states);
+    one.numbers = tensors[i].numbers;
   }
   return run;
 }
@@ -258,7 +258,8 @@ const UpdateNumbers<double>* CapturedRuns::record(Run now) {
 }
 
 void CapturedRuns::renew(const Run& now) {
-  check(next < runs.size() && runs[next]->rule == now.rule && runs[next]->places == now.places &&
+  check(next < runs.size() && runs[next]->rule == now.rule &&
+            runs[next]->operands == now.operands &&
             runs[next]->numbers.size() == now.numbers.size(),
         kOptimizer, "rule and parameters must be those that the captured step had", "others");
   runs[next++]->numbers = now.numbers;

@@ -69,15 +69,15 @@ struct StateName {
 /// the graph take what the host does about a step, again: counts and numbers, and no kernel.
 struct CapturedRuns {
   /// What the kernel was given of a tensor.
-  struct Place {
+  struct Operands {
     const void* parameter;
     const void* states[kMaxUpdateStates];
     int64_t numbers;
-    bool operator==(const Place&) const = default;
+    bool operator==(const Operands&) const = default;
   };
   struct Run {
     UpdateRule rule;
-    std::vector<Place> places;
+    std::vector<Operands> operands;
     std::vector<UpdateNumbers<double>> numbers;
   };
   std::vector<std::shared_ptr<Run>> runs;

@@ -78,13 +78,13 @@ class GroupedConvolution {
       Window window(*this);
       const Scratch narrowed(half_ ? positions_ * block_results_ * item_ : 0);
       for (int64_t task = begin; task < end; ++task) {
-        const Place place(*this, task);
-        GroupedRow row = read(place, weights.data(), window);
-        if (shifts) row.bias = shifts + place.first_result * item_;
-        row.target = half_ ? narrowed.data() : target(place);
-        row.target_step = half_ ? place.results : stride();
+        const RowPart part(*this, task);
+        GroupedRow row = read(part, weights.data(), window);
+        if (shifts) row.bias = shifts + part.first_result * item_;
+        row.target = half_ ? narrowed.data() : target(part);
+        row.target_step = half_ ? part.results : stride();
         by_runs(row, window, grouped_loops().convolve);
-        if (half_) narrow(target(place), narrowed.data(), place);
+        if (half_) narrow(target(part), narrowed.data(), part);
       }
     });
   }
@@ -97,24 +97,24 @@ class GroupedConvolution {
       Window window(*this);
       const Scratch widened(half_ ? positions_ * block_results_ * item_ : 0);
       for (int64_t task = begin; task < end; ++task) {
-        const int64_t block = task / parts, part = task % parts;
-        const Range range = part_of(rows_, parts, part);
-        char* const mine = sums.data() + part * size * item_;
-        const Place first(*this, block * rows_);
+        const int64_t block = task / parts, share = task % parts;
+        const Range range = part_of(rows_, parts, share);
+        char* const mine = sums.data() + share * size * item_;
+        const RowPart first(*this, block * rows_);
         std::memset(mine + words_before(first) * item_, 0,
                     static_cast<size_t>(kernel_rows_ * row_words_ * first.results * item_));
         for (int64_t at = range.begin; at < range.end; ++at) {
-          const Place place(*this, block * rows_ + at);
-          GroupedRow row = read(place, mine, window);
-          row.target = target(place);
+          const RowPart part(*this, block * rows_ + at);
+          GroupedRow row = read(part, mine, window);
+          row.target = target(part);
           row.target_step = stride();
           if (half_) {
-            for (int64_t p = 0; p < place.positions; ++p) {
-              widen(widened.data() + p * place.results * item_,
-                    target(place) + p * stride() * item_size(args_.dtype), place.results);
+            for (int64_t p = 0; p < part.positions; ++p) {
+              widen(widened.data() + p * part.results * item_,
+                    target(part) + p * stride() * item_size(args_.dtype), part.results);
             }
             row.target = widened.data();
-            row.target_step = place.results;
+            row.target_step = part.results;
           }
           by_runs(row, window, grouped_loops().add_gradient);
         }
@@ -135,8 +135,8 @@ class GroupedConvolution {
  private:
   // What a task computes: some positions of a row of results, of some groups. Those of a block and
   // chunk follow one another down the height, so that they find what they read in the window.
-  struct Place {
-    Place(const GroupedConvolution& c, int64_t task)
+  struct RowPart {
+    RowPart(const GroupedConvolution& c, int64_t task)
         : block(task / c.rows_),
           image(task % c.rows_ / c.h_.output / c.chunks_ / c.d_.output),
           depth(task % c.rows_ / c.h_.output / c.chunks_ % c.d_.output),
@@ -229,69 +229,68 @@ class GroupedConvolution {
   int64_t grain() const {
     return divide_up(kTaskWork, kernel_rows_ * row_words_ * block_results_ * positions_);
   }
-  // The words of the blocks before a place's.
-  int64_t words_before(const Place& place) const {
-    return kernel_rows_ * row_words_ * place.first_result;
+  // The words of the blocks before a part's.
+  int64_t words_before(const RowPart& part) const {
+    return kernel_rows_ * row_words_ * part.first_result;
   }
 
   // Numbers as they are computed with, and as they are stored.
   void widen(void* to, const void* from, int64_t count) const {
     converter(dtype_, args_.dtype)(static_cast<char*>(to), static_cast<const char*>(from), count);
   }
-  void narrow(char* to, const char* from, const Place& place) const {
-    for (int64_t p = 0; p < place.positions; ++p) {
+  void narrow(char* to, const char* from, const RowPart& part) const {
+    for (int64_t p = 0; p < part.positions; ++p) {
       converter(args_.dtype, dtype_)(to + p * stride() * item_size(args_.dtype),
-                                     from + p * place.results * item_, place.results);
+                                     from + p * part.results * item_, part.results);
     }
   }
 
-  char* target(const Place& place) const {
-    const int64_t row = (place.image * d_.output + place.depth) * h_.output + place.height;
+  char* target(const RowPart& part) const {
+    const int64_t row = (part.image * d_.output + part.depth) * h_.output + part.height;
     return static_cast<char*>(transposed_ ? args_.x : args_.y) +
-           ((row * w_.output + place.position) * stride() + place.first_result) *
+           ((row * w_.output + part.position) * stride() + part.first_result) *
                item_size(args_.dtype);
   }
 
-  // The rows that a place reads, with the kernel's rows among `words`.
-  GroupedRow read(const Place& place, char* words, Window& window) const {
+  // The rows that a part reads, with the kernel's rows among `words`.
+  GroupedRow read(const RowPart& part, char* words, Window& window) const {
     GroupedRow row = row_;
-    row.positions = place.positions;
-    row.results = place.results;
+    row.positions = part.positions;
+    row.results = part.results;
     row.sources = window.sources.data();
     row.weights = window.weights.data();
-    const body::WindowRange planes = body::taps_reading(d_, place.depth, place.depth);
-    const body::WindowRange lines = body::taps_reading(h_, place.height, place.height);
+    const body::WindowRange planes = body::taps_reading(d_, part.depth, part.depth);
+    const body::WindowRange lines = body::taps_reading(h_, part.height, part.height);
     for (int64_t i = planes.first; i < planes.end; ++i) {
-      const int64_t plane = place.depth * d_.stride - d_.padding + i * d_.dilation;
+      const int64_t plane = part.depth * d_.stride - d_.padding + i * d_.dilation;
       if (plane % d_.spacing != 0) continue;
       for (int64_t j = lines.first; j < lines.end; ++j) {
-        const int64_t line = place.height * h_.stride - h_.padding + j * h_.dilation;
+        const int64_t line = part.height * h_.stride - h_.padding + j * h_.dilation;
         if (line % h_.spacing != 0) continue;
         const auto at = static_cast<size_t>(row.rows++);
         window.sources[at] =
-            padded_row(place, window, i * kept_ + line % kept_,
-                       (place.image * d_.size + plane / d_.spacing) * h_.size + line / h_.spacing);
+            padded_row(part, window, i * kept_ + line % kept_,
+                       (part.image * d_.size + plane / d_.spacing) * h_.size + line / h_.spacing);
         window.weights[at] =
-            words +
-            (words_before(place) + (i * h_.kernel + j) * row_words_ * place.results) * item_;
+            words + (words_before(part) + (i * h_.kernel + j) * row_words_ * part.results) * item_;
       }
     }
     return row;
   }
 
-  // A row of what is read as the place's results read it.
-  const char* padded_row(const Place& place, Window& window, int64_t slot, int64_t row) const {
-    const int64_t all = args_.groups * channels_, mine = place.groups * channels_;
+  // A row of what is read as the part's results read it.
+  const char* padded_row(const RowPart& part, Window& window, int64_t slot, int64_t row) const {
+    const int64_t all = args_.groups * channels_, mine = part.groups * channels_;
     const char* const from = static_cast<const char*>(transposed_ ? args_.y : args_.x) +
                              row * w_.size * all * item_size(args_.dtype);
     if (in_place_) return from;
     char* const to = window.rows.data() + slot * window.slot_bytes;
-    const int64_t number = (row * chunks_ + place.chunk) * blocks_ + place.block;
+    const int64_t number = (row * chunks_ + part.chunk) * blocks_ + part.block;
     int64_t& held = window.numbers[static_cast<size_t>(slot)];
     if (held == number) return to;
     held = number;
     if (chunks_ > 1) std::fill_n(to, window.slot_bytes, '\0');
-    const int64_t begin = place.position * w_.stride - w_.padding;  // of the slot
+    const int64_t begin = part.position * w_.stride - w_.padding;  // of the slot
     const int64_t first = begin > 0 ? divide_up(begin, w_.spacing) : 0;
     const int64_t end =
         std::min(w_.size, divide_up(std::max<int64_t>(begin + padded_, 0), w_.spacing));
@@ -299,19 +298,19 @@ class GroupedConvolution {
     GroupedSpread spread;
     spread.dtype = dtype_;
     spread.positions = end - first;
-    spread.groups = place.groups;
+    spread.groups = part.groups;
     spread.channels = channels_;
     spread.results = results_;
     spread.from_step = all;
     spread.to_step = w_.spacing * block_results_;
     spread.channel_step = row_.channel_step;
-    const char* const part =
-        from + (first * all + place.first_group * channels_) * item_size(args_.dtype);
-    spread.from = part;
+    const char* const source =
+        from + (first * all + part.first_group * channels_) * item_size(args_.dtype);
+    spread.from = source;
     spread.to = to + (first * w_.spacing - begin) * block_results_ * item_;
     if (half_) {
       for (int64_t p = 0; p < spread.positions; ++p) {
-        widen(window.widened.data() + p * mine * item_, part + p * all * item_size(args_.dtype),
+        widen(window.widened.data() + p * mine * item_, source + p * all * item_size(args_.dtype),
               mine);
       }
       spread.from = window.widened.data();
@@ -344,15 +343,15 @@ class GroupedConvolution {
   template <class From, class To>
   void lay_out_as(int64_t group, char* to) const {
     const From* const w = static_cast<const From*>(args_.w);
-    const Place place(*this, group / block_groups_ * rows_);
+    const RowPart part(*this, group / block_groups_ * rows_);
     To* next =
-        reinterpret_cast<To*>(to) + words_before(place) + (group - place.first_group) * results_;
+        reinterpret_cast<To*>(to) + words_before(part) + (group - part.first_group) * results_;
     for (int64_t i = 0; i < d_.kernel; ++i) {
       for (int64_t j = 0; j < h_.kernel; ++j) {
         for (int64_t k = 0; k < w_.kernel; ++k) {
           const From* const from = w + tap(d_, i) * args_.w_dims[0] + tap(h_, j) * args_.w_dims[1] +
                                    tap(w_, k) * args_.w_dims[2];
-          for (int64_t c = 0; c < channels_; ++c, next += place.results) {
+          for (int64_t c = 0; c < channels_; ++c, next += part.results) {
             for (int64_t r = 0; r < results_; ++r)
               next[r] = static_cast<To>(from[weight_at(group, r, c)]);
           }
@@ -370,14 +369,14 @@ class GroupedConvolution {
     const int64_t work = taps * channels_ * results_ * parts;
     parallel_for(0, args_.groups, divide_up(kThreadGrain, work), [&](int64_t begin, int64_t end) {
       for (int64_t g = begin; g < end; ++g) {
-        const Place place(*this, g / block_groups_ * rows_);
-        const From* const from = reinterpret_cast<const From*>(sums) + words_before(place) +
-                                 (g - place.first_group) * results_;
+        const RowPart part(*this, g / block_groups_ * rows_);
+        const From* const from = reinterpret_cast<const From*>(sums) + words_before(part) +
+                                 (g - part.first_group) * results_;
         for (int64_t r = 0; r < results_; ++r) {
           To* const to = w + (g * results_ + r) * taps * channels_;
           for (int64_t word = 0; word < taps * channels_; ++word) {
             From total = 0;
-            for (int64_t p = 0; p < parts; ++p) total += from[p * size + word * place.results + r];
+            for (int64_t p = 0; p < parts; ++p) total += from[p * size + word * part.results + r];
             to[word] = static_cast<To>(total);
           }
         }

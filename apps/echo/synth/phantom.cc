@@ -17,26 +17,26 @@ double smooth(double x) {
   return x * x * (3 - 2 * x);
 }
 
-Place operator+(Place a, Place b) { return {a.x + b.x, a.y + b.y}; }
-Place operator-(Place a, Place b) { return {a.x - b.x, a.y - b.y}; }
-Place operator*(double s, Place a) { return {s * a.x, s * a.y}; }
-double dot(Place a, Place b) { return a.x * b.x + a.y * b.y; }
-double length(Place a) { return std::hypot(a.x, a.y); }
+Point operator+(Point a, Point b) { return {a.x + b.x, a.y + b.y}; }
+Point operator-(Point a, Point b) { return {a.x - b.x, a.y - b.y}; }
+Point operator*(double s, Point a) { return {s * a.x, s * a.y}; }
+double dot(Point a, Point b) { return a.x * b.x + a.y * b.y; }
+double length(Point a) { return std::hypot(a.x, a.y); }
 
 struct Nearest {
   double distance = 1e9;  // negative inside
-  Place normal;           // from the outline outwards
+  Point normal;           // from the outline outwards
 };
 
 // The distance to a closed outline.
-Nearest nearest(const Outline& outline, Place p) {
+Nearest nearest(const Outline& outline, Point p) {
   double least = 1e18;
-  Place to{};
+  Point to{};
   bool inside = false;
   for (size_t i = 0, j = outline.size() - 1; i < outline.size(); j = i++) {
-    const Place a = outline[j], edge = outline[i] - a;
+    const Point a = outline[j], edge = outline[i] - a;
     const double along = std::clamp(dot(p - a, edge) / std::max(dot(edge, edge), 1e-12), 0.0, 1.0);
-    const Place away = p - a - along * edge;
+    const Point away = p - a - along * edge;
     if (const double square = dot(away, away); square < least) {
       least = square;
       to = away;
@@ -49,7 +49,7 @@ Nearest nearest(const Outline& outline, Place p) {
 }
 
 // Half an ellipse's outline to each side, with flatter ends.
-Outline chamber(Place centre, double half_width, double half_height, double exponent) {
+Outline chamber(Point centre, double half_width, double half_height, double exponent) {
   Outline outline;
   for (int i = 0; i < 40; ++i) {
     const double angle = 2 * pi * i / 40, c = std::cos(angle), s = std::sin(angle);
@@ -218,7 +218,7 @@ Phantom::Phantom(const Anatomy& anatomy) : anatomy_(anatomy) {
              particle({septal(0) - 0.85 * a.right_width, 0})};
 }
 
-Phantom::Particle Phantom::particle(Place place) const {
+Phantom::Particle Phantom::particle(Point place) const {
   const Anatomy& a = anatomy_;
   const double part = std::clamp(1 - place.y / a.length, 0.0, 1.0), axis = axis_x(part);
   const bool lateral = place.x > axis;
@@ -249,7 +249,7 @@ Phantom::Particle Phantom::particle(Place place) const {
   return p;
 }
 
-Place Phantom::move(const Particle& p, double contraction) {
+Point Phantom::move(const Particle& p, double contraction) {
   const double across = std::abs(p.x), border = p.border;
   const double left = 1 - contraction * p.narrowing;
   double moved = across * left;
@@ -267,18 +267,18 @@ Place Phantom::move(const Particle& p, double contraction) {
 
 Outline Phantom::ventricle(double contraction) const {
   Outline border;
-  for (const Place& place : left_) border.push_back(move(particle(place), contraction));
+  for (const Point& place : left_) border.push_back(move(particle(place), contraction));
   return border;
 }
 
-Phantom::Kind Phantom::kind(Place place) const {
+Phantom::Kind Phantom::kind(Point place) const {
   const Anatomy& a = anatomy_;
   const Nearest left = nearest(left_, place);
   if (left.distance < 0) {
     if (a.papillary) {
       const double part = a.papillary_at, y = a.length * (1 - part);
-      const Place muscle{axis_x(part) + half_width(part, true) - 0.9 * a.papillary_size, y};
-      const Place away = place - muscle;
+      const Point muscle{axis_x(part) + half_width(part, true) - 0.9 * a.papillary_size, y};
+      const Point away = place - muscle;
       const double inside =
           std::hypot(away.x / a.papillary_size, away.y / (1.9 * a.papillary_size));
       if (inside < 1) return {Tissue::papillary, a.papillary_size * (1 - inside), {1, 0}};
@@ -297,18 +297,18 @@ Phantom::Kind Phantom::kind(Place place) const {
   if (right.distance < 0) return {Tissue::other_blood, -right.distance, right.normal};
   for (const Nearest* atrium : {&left_atrium, &right_atrium})
     if (atrium->distance < 0) return {Tissue::other_blood, -atrium->distance, atrium->normal};
-  const Place septal_hinge = left_.front(), lateral_hinge = left_.back();
+  const Point septal_hinge = left_.front(), lateral_hinge = left_.back();
   // Fibrous tissue where the valves are hinged.
-  const Place crux = place - Place{septal_hinge.x - 0.5 * a.septum, septal_hinge.y - 0.1};
+  const Point crux = place - Point{septal_hinge.x - 0.5 * a.septum, septal_hinge.y - 0.1};
   if (std::hypot(crux.x / (0.55 * a.septum), crux.y / 0.5) < 1)
     return {Tissue::annulus, 0.2, {0, -1}};
-  if (length(place - lateral_hinge - Place{0.3, -0.1}) < 0.4)
+  if (length(place - lateral_hinge - Point{0.3, -0.1}) < 0.4)
     return {Tissue::annulus, 0.2, {0, -1}};
-  const Place left_groove = place - lateral_hinge - Place{0.9 * a.left_fat + 0.2, -0.5};
+  const Point left_groove = place - lateral_hinge - Point{0.9 * a.left_fat + 0.2, -0.5};
   if (std::hypot(left_groove.x / (0.9 * a.left_fat), left_groove.y / (1.1 * a.left_fat)) < 1)
     return {Tissue::fat, 0.5, {0, -1}};
-  const Place right_hinge = right_.back();
-  const Place right_groove = place - right_hinge + Place{0.7 * a.right_fat, 0.4};
+  const Point right_hinge = right_.back();
+  const Point right_groove = place - right_hinge + Point{0.7 * a.right_fat, 0.4};
   if (std::hypot(right_groove.x, right_groove.y) < 0.9 * a.right_fat)
     return {Tissue::fat, 0.5, {0, -1}};
   const double part = 1 - place.y / a.length;
@@ -338,15 +338,15 @@ Phantom::Kind Phantom::kind(Place place) const {
   return {Tissue::outside, outer - 0.25, side.normal};
 }
 
-Place Phantom::leaflet(int which, double along, double contraction, double opening) const {
+Point Phantom::leaflet(int which, double along, double contraction, double opening) const {
   const size_t first = which < 2 ? 0 : 2;
   const bool other = which % 2 == 1;
-  Place hinge = move(hinges_[first], contraction), far = move(hinges_[first + 1], contraction);
+  Point hinge = move(hinges_[first], contraction), far = move(hinges_[first + 1], contraction);
   if (other) std::swap(hinge, far);
-  const Place across = far - hinge;
+  const Point across = far - hinge;
   const double diameter = length(across);
-  const Place forward = (1 / std::max(diameter, 1e-9)) * across;
-  Place apical{-forward.y, forward.x};
+  const Point forward = (1 / std::max(diameter, 1e-9)) * across;
+  Point apical{-forward.y, forward.x};
   if (apical.y < 0) apical = -1 * apical;
   const bool septal = (which == 0) || (which == 2);
   const double share = septal ? anatomy_.septal_leaflet : 1 - anatomy_.septal_leaflet;
@@ -361,21 +361,21 @@ Tracing trace(const Outline& border, size_t apex_index) {
   Tracing tracing;
   tracing.apex = border[apex_index];
   tracing.base = 0.5 * (border.front() + border.back());
-  const Place axis = tracing.base - tracing.apex, across{-axis.y, axis.x};
+  const Point axis = tracing.base - tracing.apex, across{-axis.y, axis.x};
   const double square = dot(axis, axis);
   for (size_t i = 0; i < tracing.chords.size(); ++i) {
     const double part = (static_cast<double>(i) + 0.5) / static_cast<double>(tracing.chords.size());
     double low = 0, high = 0;
     for (size_t k = 0, j = border.size() - 1; k < border.size(); j = k++) {
-      const Place a = border[j] - tracing.apex, b = border[k] - tracing.apex;
+      const Point a = border[j] - tracing.apex, b = border[k] - tracing.apex;
       const double from = dot(a, axis) / square - part, to = dot(b, axis) / square - part;
       if ((from < 0) == (to < 0)) continue;
       const double s = dot(a + (from / (from - to)) * (b - a), across) / square;
       low = std::min(low, s);
       high = std::max(high, s);
     }
-    const Place middle = tracing.apex + part * axis;
-    Place first = middle + low * across, second = middle + high * across;
+    const Point middle = tracing.apex + part * axis;
+    Point first = middle + low * across, second = middle + high * across;
     if (second.x < first.x) std::swap(first, second);
     tracing.chords[i] = {first, second};
   }
@@ -385,7 +385,7 @@ Tracing trace(const Outline& border, size_t apex_index) {
 double disk_volume(const Tracing& tracing) {
   double squares = 0;
   for (const auto& chord : tracing.chords) {
-    const Place across = chord[1] - chord[0];
+    const Point across = chord[1] - chord[0];
     squares += dot(across, across);
   }
   return pi / 4 * squares * length(tracing.base - tracing.apex) /

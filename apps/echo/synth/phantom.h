@@ -12,11 +12,11 @@ namespace aorta::echo {
 /// the mitral valve to the apex, x from the septum to the lateral wall, and (0, 0) is the middle of
 /// the mitral annulus at the end of diastole. In a picture, pixels: (0, 0) is the middle of the
 /// upper left one, and y points down.
-struct Place {
+struct Point {
   double x = 0;
   double y = 0;
 };
-using Outline = std::vector<Place>;
+using Outline = std::vector<Point>;
 
 /// Random numbers of a Generator.
 class Draw {
@@ -114,7 +114,7 @@ class Phantom {
 
   /// A place at the end of diastole, with what its motion needs.
   struct Particle {
-    float x = 0, y = 0;      // as Place; x from the ventricle's axis
+    float x = 0, y = 0;      // as Point; x from the ventricle's axis
     float axis = 0;          // x of the axis
     float border = 0;        // R, of the side of the particle
     float layer = 0;         // cm of trabeculae there
@@ -124,12 +124,12 @@ class Phantom {
     float lift = 0;          // cm that it goes to the apex at full contraction
     float right_motion = 0;  // cm that it goes to the septum with the right ventricle's wall
   };
-  Particle particle(Place place) const;
+  Particle particle(Point place) const;
   /// Where it is at `contraction`, 0 to 1. In four-chamber views the area of the recesses falls to
   /// 37 % by the end of systole where that of the cavity falls to 72 % (Visoiu, Rimbas, Nicula,
   /// Vinereanu, Jensen, "Left ventricular trabecular layer operates at high ejection fraction",
   /// medRxiv 2024.01.02.24300719): they lose 2.25 times as much, here up to nine tenths.
-  static Place move(const Particle& particle, double contraction);
+  static Point move(const Particle& particle, double contraction);
 
   /// The border of the left ventricle's blood, from the septal end of the mitral annulus over the
   /// apex, which is point apex_index(), to its lateral end.
@@ -139,13 +139,13 @@ class Phantom {
   struct Kind {
     Tissue tissue = Tissue::outside;
     double depth = 0;  // cm, from the border of its tissue
-    Place normal;      // of that border, outwards
+    Point normal;      // of that border, outwards
   };
-  Kind kind(Place place) const;
+  Kind kind(Point place) const;
 
   /// Places of the four leaflets (mitral septal, mitral lateral, tricuspid septal, tricuspid
   /// lateral): `along` 0 at the hinge to 1 at the tip.
-  Place leaflet(int which, double along, double contraction, double opening) const;
+  Point leaflet(int which, double along, double contraction, double opening) const;
 
  private:
   double half_width(double part, bool lateral) const;
@@ -160,8 +160,8 @@ class Phantom {
 
 /// Area-length volume of a traced ventricle, the single-plane method of disks.
 struct Tracing {
-  Place apex, base;                             // the long axis
-  std::array<std::array<Place, 2>, 20> chords;  // across it, from apex to base, left end first
+  Point apex, base;                             // the long axis
+  std::array<std::array<Point, 2>, 20> chords;  // across it, from apex to base, left end first
 };
 /// The tracing of a border as Phantom::ventricle gives it, in its units: the long axis goes from
 /// the apex to the middle of the annulus, chord i crosses it at (i + 1/2) / 20 of its length.

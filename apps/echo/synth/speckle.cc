@@ -25,7 +25,7 @@ class Patches {
       wave = {number * std::cos(angle), number * std::sin(angle), draw.uniform(0, 2 * pi)};
     }
   }
-  double at(Place p) const {
+  double at(Point p) const {
     double sum = 0;
     for (const Wave& wave : waves_) sum += std::cos(wave.x * p.x + wave.y * p.y + wave.phase);
     return sum * std::sqrt(2.0 / static_cast<double>(waves_.size()));
@@ -118,7 +118,7 @@ Probe Probe::random(Draw& draw) {
   return p;
 }
 
-bool Probe::sees(Place place) const {
+bool Probe::sees(Point place) const {
   const double x = place.x - apex.x, y = place.y - apex.y;
   const double distance = std::hypot(x, y), angle = std::atan2(x, y);
   return place.x > -0.5 && place.y > -0.5 && place.x < kPicture - 0.5 && place.y < kPicture - 0.5 &&
@@ -229,15 +229,15 @@ void Scanner::scatter(const Echoes& echoes) {
   const auto count = static_cast<int64_t>(kDensity * side * side);
   std::vector<Scatterer> blood, other;
   for (int64_t i = 0; i < count; ++i) {
-    const Place at{draw_.uniform(-kMargin, kPicture + kMargin),
+    const Point at{draw_.uniform(-kMargin, kPicture + kMargin),
                    draw_.uniform(-kMargin, kPicture + kMargin)};
-    const Place beam{at.x - probe_.apex.x, at.y - probe_.apex.y};
+    const Point beam{at.x - probe_.apex.x, at.y - probe_.apex.y};
     const double depth = std::hypot(beam.x, beam.y), angle = std::atan2(beam.x, beam.y);
     if (depth > probe_.depth + kMargin || angle < probe_.left - 0.3 || angle > probe_.right + 0.3)
       continue;
     const double x = at.x - view_.apex.x, y = at.y - view_.apex.y;
-    const Place heart{(x * c - y * s) / view_.scale, length - (x * s + y * c) / view_.scale};
-    const Place rough{heart.x + echoes.roughness * rough_x.at(heart),
+    const Point heart{(x * c - y * s) / view_.scale, length - (x * s + y * c) / view_.scale};
+    const Point rough{heart.x + echoes.roughness * rough_x.at(heart),
                       heart.y + echoes.roughness * rough_y.at(heart)};
     const Phantom::Kind kind = phantom_.kind(rough);
     const bool is_blood = kind.tissue == Tissue::left_blood || kind.tissue == Tissue::other_blood;
@@ -264,7 +264,7 @@ void Scanner::scatter(const Echoes& echoes) {
       if (kind.tissue != Tissue::annulus && kind.tissue != Tissue::fat &&
           kind.tissue != Tissue::outside) {
         // The beam's direction in the heart.
-        const Place ray{(beam.x * c - beam.y * s) / depth, -(beam.x * s + beam.y * c) / depth};
+        const Point ray{(beam.x * c - beam.y * s) / depth, -(beam.x * s + beam.y * c) / depth};
         const double across = std::abs(ray.x * kind.normal.x + ray.y * kind.normal.y);
         decibels += 20 * std::log10(1 - echoes.across_only * (1 - across));
       }
@@ -309,7 +309,7 @@ void Scanner::scatter(const Echoes& echoes) {
 void Scanner::map_pixels() {
   for (int y = 0; y < kPicture; ++y)
     for (int x = 0; x < kPicture; ++x) {
-      const Place place{static_cast<double>(x), static_cast<double>(y)};
+      const Point place{static_cast<double>(x), static_cast<double>(y)};
       if (!probe_.sees(place)) continue;
       const double dx = x - probe_.apex.x, dy = y - probe_.apex.y;
       const double row = std::clamp(std::hypot(dx, dy) / step_ - 0.5, 0.0, kRows - 1.001);
@@ -358,7 +358,7 @@ void Scanner::splat_cell(float row, float beam, float re, float im, float power)
   }
 }
 
-void Scanner::splat(Place place, float re, float im, float power) {
+void Scanner::splat(Point place, float re, float im, float power) {
   const auto x = static_cast<float>(place.x - probe_.apex.x),
              y = static_cast<float>(place.y - probe_.apex.y);
   splat_cell(std::sqrt(x * x + y * y) / static_cast<float>(step_) - 0.5f,
@@ -445,7 +445,7 @@ void Scanner::frame(double contraction, double opening, double time, uint8_t* pi
           s.amplitude * s.im, s.amplitude * s.amplitude);
   }
   for (const Leaf& leaf : leaves_) {
-    Place place = phantom_.leaflet(leaf.which, leaf.along, contraction, opening);
+    Point place = phantom_.leaflet(leaf.which, leaf.along, contraction, opening);
     place = {place.x + leaf.off_x, place.y + leaf.off_y};
     splat(pose.place(place), leaf.re, leaf.im, leaf.power);
   }

@@ -11,12 +11,12 @@ inline constexpr int kPicture = 112;
 
 /// Where the heart lies in the picture.
 struct View {
-  Place apex{56, 22};        // of the left ventricle at the end of diastole
+  Point apex{56, 22};        // of the left ventricle at the end of diastole
   double scale = 6.8;        // pixels a cm
   double tilt = 0.2;         // of the long axis, radians; positive: the base lies right of the apex
   double twist = 0;          // added to the tilt at full contraction
-  Place sway{};              // of the apex at full contraction, pixels
-  Place breath{};            // of the apex with breathing, pixels
+  Point sway{};              // of the apex at full contraction, pixels
+  Point breath{};            // of the apex with breathing, pixels
   double breath_period = 4;  // s
 
   static View random(Draw& draw, const Anatomy& anatomy);
@@ -24,14 +24,14 @@ struct View {
   struct Pose {
     double x = 0, y = 0, cosine = 1, sine = 0, scale = 1, length = 0;
     /// The picture's place of one in the heart.
-    Place place(Place heart) const {
+    Point place(Point heart) const {
       const double across = scale * heart.x, down = scale * (length - heart.y);
       return {x + across * cosine + down * sine, y - across * sine + down * cosine};
     }
   };
   Pose pose(double length, double contraction, double time) const;
   /// The picture's place of one in the heart.
-  Place place(Place heart, double length, double contraction, double time) const {
+  Point place(Point heart, double length, double contraction, double time) const {
     return pose(length, contraction, time).place(heart);
   }
 };
@@ -39,7 +39,7 @@ struct View {
 /// The transducer and the settings of the machine. Lengths in pixels, angles in radians from
 /// straight down, positive to the right; decibels are relative to muscle's mean echo.
 struct Probe {
-  Place apex{58, 3};  // of the sector
+  Point apex{58, 3};  // of the sector
   double left = -0.78, right = 0.78, near = 4, depth = 112;
   double axial = 0.75;  // deviation of the pulse along the beam
   double lateral = 0.9, focus = 60,
@@ -62,7 +62,7 @@ struct Probe {
 
   static Probe random(Draw& draw);
   /// Whether a place is in the picture and in the sector.
-  bool sees(Place place) const;
+  bool sees(Point place) const;
 };
 
 /// How much the tissues of a patient echo.
@@ -120,7 +120,7 @@ class Scanner {
   void tune();
   void map_pixels();
   void add_marks();
-  void splat(Place place, float re, float im, float power);
+  void splat(Point place, float re, float im, float power);
   void splat_cell(float row, float beam, float re, float im, float power);
   void blur(const std::vector<float>& from, std::vector<float>& to, bool power) const;
   void compress();

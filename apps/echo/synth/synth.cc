@@ -68,7 +68,7 @@ struct Patient {
 // With a pixel to spare, so that a traced mask is in it, too.
 bool in_sector(const Outline& border, const Probe& probe) {
   constexpr double kSpare = 1;
-  return std::all_of(border.begin(), border.end(), [&](Place place) {
+  return std::all_of(border.begin(), border.end(), [&](Point place) {
     const double x = place.x - probe.apex.x, y = place.y - probe.apex.y;
     const double depth = std::hypot(x, y), angle = std::atan2(x, y);
     return depth > probe.near + kSpare && depth < probe.depth - kSpare &&
@@ -80,7 +80,7 @@ bool in_sector(const Outline& border, const Probe& probe) {
 
 Outline in_picture(const Phantom& phantom, const View& view, double contraction, double time) {
   Outline border = phantom.ventricle(contraction);
-  for (Place& place : border)
+  for (Point& place : border)
     place = view.place(place, phantom.anatomy().length, contraction, time);
   return border;
 }
@@ -130,7 +130,7 @@ std::pair<const char*, int64_t> place_of(int64_t i, const SynthOptions& options)
 
 void append_tracing(std::string& rows, const std::string& name, const Tracing& tracing,
                     int64_t frame) {
-  const auto row = [&](Place a, Place b) {
+  const auto row = [&](Point a, Point b) {
     rows += fmt::format("{}.avi,{:.4f},{:.4f},{:.4f},{:.4f},{}\n", name, a.x, a.y, b.x, b.y, frame);
   };
   row(tracing.apex, tracing.base);

@@ -84,8 +84,8 @@ TEST(Phantom, MuscleKeepsItsVolume) {
     const double y = anatomy.length * (1 - part);
     const Phantom::Particle far = phantom.particle({10, y});
     const double border = far.border;
-    const Place inner = Phantom::move(phantom.particle({border, y}), 0.8);
-    const Place wall = Phantom::move(phantom.particle({border + 0.5, y}), 0.8);
+    const Point inner = Phantom::move(phantom.particle({border, y}), 0.8);
+    const Point wall = Phantom::move(phantom.particle({border + 0.5, y}), 0.8);
     EXPECT_LT(inner.x, 0.8 * border);
     EXPECT_GT(wall.x - inner.x, 0.6);  // thicker than the 0.5 cm that it was
     const double area = 0.5 * (2 * border + 0.5);
@@ -93,9 +93,9 @@ TEST(Phantom, MuscleKeepsItsVolume) {
     // Far away nothing moves across, and what is at the apex stays.
     EXPECT_NEAR(Phantom::move(far, 0.8).x, 10, 0.05);
   }
-  const Place apex = Phantom::move(phantom.particle({0, anatomy.length}), 1);
+  const Point apex = Phantom::move(phantom.particle({0, anatomy.length}), 1);
   EXPECT_NEAR(apex.y, anatomy.length, 1e-6);
-  const Place base = Phantom::move(phantom.particle({0, 0}), 1);
+  const Point base = Phantom::move(phantom.particle({0, 0}), 1);
   EXPECT_NEAR(base.y, anatomy.longitudinal_motion * anatomy.length, 1e-5);
 }
 

@@ -9,7 +9,7 @@
 
 namespace aorta::emulated {
 
-thread_local constinit Place place{};
+thread_local constinit ThreadPosition place{};
 thread_local constinit KernelRun* running = nullptr;
 
 namespace {

@@ -20,17 +20,17 @@
 namespace aorta::emulated {
 
 /// Where a thread stands in its launch.
-struct Place {
+struct ThreadPosition {
   uint3 thread, block, block_size, grid;
 };
-extern thread_local constinit Place place __attribute__((tls_model("initial-exec")));
+extern thread_local constinit ThreadPosition place __attribute__((tls_model("initial-exec")));
 
 /// threadIdx and its kin: objects whose members read `place`.
-template <uint3 Place::*triple, unsigned uint3::*axis>
+template <uint3 ThreadPosition::*triple, unsigned uint3::*axis>
 struct Coordinate {
   operator unsigned() const { return place.*triple.*axis; }
 };
-template <uint3 Place::*triple>
+template <uint3 ThreadPosition::*triple>
 struct Triple {
   [[no_unique_address]] Coordinate<triple, &uint3::x> x;
   [[no_unique_address]] Coordinate<triple, &uint3::y> y;
@@ -95,10 +95,10 @@ void check_width(int width, Site site);
 
 }  // namespace aorta::emulated
 
-inline constexpr aorta::emulated::Triple<&aorta::emulated::Place::thread> threadIdx;
-inline constexpr aorta::emulated::Triple<&aorta::emulated::Place::block> blockIdx;
-inline constexpr aorta::emulated::Triple<&aorta::emulated::Place::block_size> blockDim;
-inline constexpr aorta::emulated::Triple<&aorta::emulated::Place::grid> gridDim;
+inline constexpr aorta::emulated::Triple<&aorta::emulated::ThreadPosition::thread> threadIdx;
+inline constexpr aorta::emulated::Triple<&aorta::emulated::ThreadPosition::block> blockIdx;
+inline constexpr aorta::emulated::Triple<&aorta::emulated::ThreadPosition::block_size> blockDim;
+inline constexpr aorta::emulated::Triple<&aorta::emulated::ThreadPosition::grid> gridDim;
 
 #define AORTA_SHARED(type, name, extents) \
   auto& name = ::aorta::emulated::shared_array<type extents, decltype([] {})>()
