@@ -27,8 +27,8 @@ int expected_dtype(const Sample& sample, size_t output, DType dtype) {
   return sample.dtypes.at<uint8_t>({static_cast<int64_t>(output), static_cast<int64_t>(dtype)});
 }
 
-// The dtypes of a sample: of its kind, exact, and taken by PyTorch. A sample without varied inputs
-// has one, f32, that nothing depends on.
+}  // namespace
+
 std::vector<DType> dtypes_of(const Sample& sample) {
   std::vector<DType> result;
   for (DType dtype : kDTypes) {
@@ -53,20 +53,30 @@ Tensors inputs_of(const Sample& sample, DType dtype, Device device) {
   return inputs;
 }
 
+std::string difference(const Row& row, const Sample& sample, const Tensors& results, DType dtype) {
+  if (results.size() != sample.outputs.size())
+    return std::to_string(results.size()) + " results, wanted " +
+           std::to_string(sample.outputs.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::string place = "output " + std::to_string(i) + ": ";
+    if (!results[i].defined()) return place + "undefined";
+    const int wanted = expected_dtype(sample, i, dtype);
+    if (wanted < kDTypeCount && wanted != static_cast<int>(results[i].dtype()))
+      return place + "dtype " + name(results[i].dtype()) + ", PyTorch's " + std::to_string(wanted);
+    const std::string text =
+        compare(results[i], sample.outputs[i], sample.scales[i], row.tolerance);
+    if (!text.empty()) return place + text;
+  }
+  return "";
+}
+
+namespace {
+
 void expect_result(const Row& row, const Sample& sample, const Tensors& results, DType dtype,
                    Device device) {
-  ASSERT_EQ(results.size(), sample.outputs.size());
-  for (size_t i = 0; i < results.size(); ++i) {
-    const Tensor& result = results[i];
-    ASSERT_TRUE(result.defined());
+  ASSERT_EQ(difference(row, sample, results, dtype), "");
+  for (const Tensor& result : results)
     EXPECT_TRUE(result.device() == device || sample.inputs.empty()) << to_string(result.device());
-    const int wanted = expected_dtype(sample, i, dtype);
-    EXPECT_TRUE(wanted >= kDTypeCount || wanted == static_cast<int>(result.dtype()))
-        << "the result's dtype is " << name(result.dtype()) << ", PyTorch's " << wanted;
-    const std::string difference =
-        compare(result, sample.outputs[i], sample.scales[i], row.tolerance);
-    EXPECT_EQ(difference, "") << "output " << i;
-  }
 }
 
 // Bytes of a tensor's elements in row-major order.

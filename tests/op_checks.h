@@ -7,6 +7,14 @@
 // GoogleTest. An input gets every dtype that holds its values exactly.
 namespace aorta::catalog {
 
+/// The dtypes of a sample: of its kind, exact, and taken by PyTorch. A sample without varied inputs
+/// has one, f32, that nothing depends on.
+std::vector<DType> dtypes_of(const Sample& sample);
+/// Its inputs, those that vary in the dtype: copies.
+Tensors inputs_of(const Sample& sample, DType dtype, Device device);
+/// What is wrong with the results of the sample's call in the dtype, or nothing.
+std::string difference(const Row& row, const Sample& sample, const Tensors& results, DType dtype);
+
 /// Results equal the fixture's, and their dtypes PyTorch's, for every sample and dtype.
 void check_forward(const Row& row, Device device);
 /// Results are right with inputs transposed, stepped, at an odd offset and channels_last.

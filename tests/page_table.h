@@ -23,13 +23,15 @@ inline bool is_of_table(const std::string& line) {
   return line.starts_with("| ") && !line.starts_with("| op |");
 }
 
-/// Holds the table of `page` to `lines`. Where AORTA_WRITE_TABLES names a folder, the page is
-/// written there with them first: tools/update_ops.sh names the root.
-inline void expect_table(const std::string& page, const std::vector<std::string>& lines) {
+/// Holds the table of `page`, or its lines that begin with `start`, to `lines`. Where
+/// AORTA_WRITE_TABLES names a folder, the page is written there with them first:
+/// tools/update_ops.sh names the root.
+inline void expect_table(const std::string& page, const std::vector<std::string>& lines,
+                         const std::string& start = "| ") {
   std::vector<std::string> found, rest;
   size_t place = 0;  // of the table in the rest
   for (const std::string& line : lines_of(page)) {
-    if (!is_of_table(line)) {
+    if (!is_of_table(line) || !line.starts_with(start)) {
       rest.push_back(line);
     } else {
       place = rest.size();

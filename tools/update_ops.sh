@@ -1,6 +1,6 @@
 #!/bin/bash
 # Brings up to date what is made of the ops: samples and references in tests/fixtures, which PyTorch gives, and the tables
-# of docs/dtypes.md and docs/devices.md, which tests write from the op table and from what each op does.
+# of docs/dtypes.md, docs/devices.md and docs/mutants.md, which tests write from the op table and from what each op does.
 #
 #   tools/update_ops.sh [FAMILY...]    the tables, and before them the fixtures of these families (core_cases/FAMILY.py)
 #
@@ -12,3 +12,4 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 # On the emulated device, for the tables say what runs on CUDA.
 export AORTA_WRITE_TABLES=$PWD AORTA_CUDA_PLUGIN=tests/cuda/emulated/libaorta_cuda_emulated.so
 aorta_bazel run //tests/cuda:cuda_emulated_test -- '--gtest_filter=DTypes.*:Devices.*'
+tools/update_mutants.sh

@@ -52,11 +52,11 @@ Row convolution_row(const char* op, std::vector<BadCall> bad) {
            {"mixed",
             [](const Tensors& x) -> Tensors {
               return {
-                  f(x[0], x[1], {}, some(n, {2, 3, 1}), some(n, {1, 3, 2}), some(n, {1, 2, 1}), 1)};
+                  f(x[0], x[1], {}, some(n, {3, 3, 1}), some(n, {1, 3, 2}), some(n, {1, 2, 1}), 1)};
             }},
            {"same",
             [](const Tensors& x) -> Tensors {
-              return {f(x[0], x[1], {}, {1}, "same", some(n, {2, 1, 1}), 1)};
+              return {f(x[0], x[1], {}, {1}, "same", some(n, {3, 1, 1}), 1)};
             }},
            {"valid",
             [](const Tensors& x) -> Tensors { return {f(x[0], x[1], {}, {1}, "valid", {1}, 1)}; }}},
@@ -82,7 +82,9 @@ Row transposed_row(const char* op, std::vector<BadCall> bad) {
            {"strided",
             [](const Tensors& x) -> Tensors { return {f(x[0], x[1], {}, {2}, {1}, {1}, 1, {1})}; }},
            {"dilated",
-            [](const Tensors& x) -> Tensors { return {f(x[0], x[1], {}, {1}, {1}, {0}, 1, {2})}; }},
+            [](const Tensors& x) -> Tensors {
+              return {f(x[0], x[1], {}, {1}, some(n, {1, 1, 0}), {0}, 1, {2})};
+            }},
            {"gaps",
             [](const Tensors& x) -> Tensors { return {f(x[0], x[1], {}, {3}, {0}, {2}, 1, {1})}; }},
            {"grouped",

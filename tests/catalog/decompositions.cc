@@ -115,6 +115,13 @@ void add_orthogonal(std::vector<Row>& rows) {
                     const auto [Q, R] = linalg::qr(x[0], "complete");
                     return {Q, R};
                   }},
+                 {.name = "complete_tall",  // which has no gradient
+                  .run = [](const Tensors& x) -> Tensors {
+                    const auto [Q, R] =
+                        linalg::qr(x[0].defined() ? x[0].detach() : x[0], "complete");
+                    return {Q, R};
+                  },
+                  .gradient_is_derivative = false},
                  {"r", [](const Tensors& x) -> Tensors { return {linalg::qr(x[0], "r").R}; }}},
        .bad = {{[] {
                   linalg::qr(ones({2, 2}), "full");
@@ -145,7 +152,16 @@ void add_orthogonal(std::vector<Row>& rows) {
        .tolerance = kDecomposed,
        .calls = {{"default",
                   [](const Tensors& x) -> Tensors { return polar_of(linalg::svd(x[0], false)); }},
-                 {"full", [](const Tensors& x) -> Tensors { return polar_of(linalg::svd(x[0])); }}},
+                 {"full", [](const Tensors& x) -> Tensors { return polar_of(linalg::svd(x[0])); }},
+                 // With what those columns of U span that stand behind the others.
+                 {.name = "full_tall",
+                  .run = [](const Tensors& x) -> Tensors {
+                    const linalg::SVD parts = linalg::svd(x[0].defined() ? x[0].detach() : x[0]);
+                    const int64_t k = parts.S.size(-1);
+                    const Tensor rest = parts.U.narrow(-1, k, parts.U.size(-1) - k);
+                    return {parts.S, matmul(rest, turned(rest))};
+                  },
+                  .gradient_is_derivative = false}},
        .bad = {{[] {
                   linalg::svd(full({2, 2}, std::nan("")));
                 },

@@ -40,10 +40,10 @@ Row max_row(const char* op, std::vector<BadCall> bad) {
            {"dilated",
             [](const Tensors& x) -> Tensors { return both(g(x[0], {2}, {1}, {1}, {2}, false)); }},
            {"ceil",
-            [](const Tensors& x) -> Tensors { return both(g(x[0], {3}, {2}, {1}, {1}, true)); }},
+            [](const Tensors& x) -> Tensors { return both(g(x[0], {2}, {2}, {0}, {1}, true)); }},
            {"mixed",
             [](const Tensors& x) -> Tensors {
-              return both(g(x[0], some(n, {3, 2, 2}), some(n, {2, 1, 3}), some(n, {1, 0, 1}),
+              return both(g(x[0], some(n, {3, 2, 2}), some(n, {3, 1, 3}), some(n, {1, 0, 1}),
                             some(n, {1, 3, 2}), false));
             }}},
       .bad = std::move(bad),
@@ -65,7 +65,7 @@ Row average_row(const char* op, std::vector<BadCall> bad) {
            {"padded",
             [](const Tensors& x) -> Tensors { return {f(x[0], {3}, {2}, {1}, false, true, 0)}; }},
            {"ceil",
-            [](const Tensors& x) -> Tensors { return {f(x[0], {3}, {2}, {1}, true, true, 0)}; }},
+            [](const Tensors& x) -> Tensors { return {f(x[0], {2}, {2}, {0}, true, true, 0)}; }},
            {"inside",
             [](const Tensors& x) -> Tensors { return {f(x[0], {3}, {2}, {1}, true, false, 0)}; }},
            {"wide",
@@ -76,7 +76,7 @@ Row average_row(const char* op, std::vector<BadCall> bad) {
             }},
            {"mixed",
             [](const Tensors& x) -> Tensors {
-              return {f(x[0], some(n, {3, 2, 2}), some(n, {2, 1, 3}), some(n, {1, 0, 1}), false,
+              return {f(x[0], some(n, {3, 2, 2}), some(n, {3, 1, 3}), some(n, {1, 0, 1}), false,
                         true, 0)};
             }}},
       .bad = std::move(bad),

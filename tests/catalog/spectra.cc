@@ -303,7 +303,7 @@ Tensors decomposed(const Tensor& A) {
 
 void add_eig(std::vector<Row>& rows) {
   rows.push_back({.op = "eig",
-                  .tolerance = {.sums = 512, .zero_signs = false},
+                  .tolerance = {.sums = 128, .zero_signs = false},
                   .calls = {{"default", [](const Tensors& x) { return decomposed(wide(x[0])); }},
                             {"complex", [](const Tensors& x) { return decomposed(z(x[0])); }},
                             {"values",

@@ -94,8 +94,7 @@ Row fractions(Row row) {
        }},
       {"lower", [](const Tensors& x) -> Tensors { return {f(x[0], 0.375, 1, false, "lower")}; }},
       {"higher", [](const Tensors& x) -> Tensors { return {f(x[0], 0.375, 1, false, "higher")}; }},
-      {"nearest",
-       [](const Tensors& x) -> Tensors { return {f(x[0], 0.375, 1, false, "nearest")}; }},
+      {"nearest", [](const Tensors& x) -> Tensors { return {f(x[0], 0.25, 1, false, "nearest")}; }},
       {"midpoint",
        [](const Tensors& x) -> Tensors { return {f(x[0], 0.375, 1, false, "midpoint")}; }}};
   return row;
