@@ -444,8 +444,9 @@ const Mutant kMutants[] = {
 }  // namespace
 
 // Each mutant of each input once, at the first sample where it differs from the correct gradient.
-void check_gradient_mutants(const Row& row) {
+std::vector<bool> check_gradient_mutants(const Row& row) {
   std::set<std::pair<size_t, const Mutant*>> caught;
+  std::vector<bool> are_caught;
   for (const Point& point : points_of(row)) {
     SCOPED_TRACE(row.op + "/" + point.sample->name);
     const Tensors plain = point.leaves();
@@ -463,11 +464,13 @@ void check_gradient_mutants(const Row& row) {
         inputs[i].register_hook([&](const Tensor& g) { return mutant.change(g, repeats); });
         const auto result = autograd::gradcheck(point.call().run, inputs, kOptions);
         EXPECT_FALSE(result.message.empty()) << "input " << i << " " << mutant.name;
+        are_caught.push_back(!result.message.empty());
         caught.emplace(i, &mutant);
       }
     }
   }
   EXPECT_EQ(caught.empty(), row.derivative == Derivative::zero);
+  return are_caught;
 }
 
 }  // namespace aorta::catalog

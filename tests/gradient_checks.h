@@ -36,7 +36,7 @@ void check_gradient_layouts(const Row& row);
 /// The in-place form has the gradients of the op.
 void check_gradient_in_place(const Row& row);
 /// Wrong gradients are found: scaled by 1.01, with the other sign, at the wrong elements, with
-/// elements zeroed, and taken from one repetition where an input was broadcast.
-void check_gradient_mutants(const Row& row);
+/// elements zeroed, and taken from one repetition where an input was broadcast. Returns which are.
+std::vector<bool> check_gradient_mutants(const Row& row);
 
 }  // namespace aorta::catalog

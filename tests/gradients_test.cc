@@ -1,11 +1,13 @@
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/op_table.h>
 #include <aorta/tests/gradient_checks.h>
+#include <aorta/tests/mutants.h>
 #include <aorta/tests/op_kernels.h>
 #include <aorta/tests/view_writes.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 // The gradients of every row of the op catalogue.
@@ -22,6 +24,14 @@ std::vector<const Row*> rows_with_gradient() {
 
 std::string row_name(const ::testing::TestParamInfo<const Row*>& info) { return info.param->op; }
 
+// Once a row.
+const std::vector<bool>& mutants_of(const Row& row) {
+  static std::map<const Row*, std::vector<bool>> known;
+  const auto [found, is_new] = known.try_emplace(&row);
+  if (is_new) found->second = check_gradient_mutants(row);
+  return found->second;
+}
+
 class Gradients : public ::testing::TestWithParam<const Row*> {};
 TEST_P(Gradients, First) { check_gradients(*GetParam()); }
 TEST_P(Gradients, PyTorch) { check_gradient_fixtures(*GetParam()); }
@@ -34,9 +44,22 @@ TEST_P(Gradients, Mutants) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the same code as First, many times: too slow under sanitizers";
 #endif
-  check_gradient_mutants(*GetParam());
+  mutants_of(*GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(Rows, Gradients, ::testing::ValuesIn(rows_with_gradient()), row_name);
+
+TEST(GradientMutants, ThePageCountsThem) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "see Gradients.Mutants";
+#endif
+  std::map<std::string, mutants::Count> families;
+  for (const Row* row : rows_with_gradient()) {
+    mutants::Count& count = families[row->family];
+    ++count.rows;
+    for (const bool caught : mutants_of(*row)) count.add(row->op, caught, {});
+  }
+  mutants::expect_counts("gradients of ops", families, {});
+}
 
 // A row that says that its results have no gradient has none, and floating results all the same.
 TEST(GradientFlags, NoneIsNone) {

@@ -3,4 +3,6 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 export AORTA_WRITE_TABLES=$PWD
-aorta_bazel run //tests:catalog_test -- '--gtest_filter=*Mutants*'
+for target in //tests:catalog_test //tests:gradients_test; do
+  aorta_bazel run "$target" -- '--gtest_filter=*Mutants*.ThePageCountsThem'
+done
