@@ -6,6 +6,7 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/softmax.h>
 #include <aorta/nn/activation.h>
+#include <aorta/nn/init.h>
 #include <aorta/nn/sizes.h>
 
 #include <fmt/format.h>
@@ -104,10 +105,11 @@ std::string Threshold::extra_repr() const {
 }
 
 PReLU::PReLU(const PReLUOptions& options)
-    : weight(*this, "weight", full({options.num_parameters}, options.init)) {}
+    : init(options.init), weight(*this, "weight", full({options.num_parameters}, options.init)) {}
 PReLU::PReLU(Module& owner, const char* name, const PReLUOptions& options) : PReLU(options) {
   join(owner, name);
 }
+void PReLU::reset_parameters() { init::constant_(weight, init); }
 Tensor PReLU::forward(const Tensor& input) const {
   check_given({{"input", input}});
   if (weight.numel() == 1) return prelu(input, weight);

@@ -179,8 +179,10 @@ struct PReLU : Module {
   explicit PReLU(const PReLUOptions& options = {});
   PReLU(Module& owner, const char* name, const PReLUOptions& options = {});
   Tensor forward(const Tensor& input) const override;
+  void reset_parameters() override;
   std::string extra_repr() const override;
 
+  double init;
   Parameter weight;
 };
 

@@ -107,12 +107,18 @@ MultiheadAttention::MultiheadAttention(int64_t features, int64_t heads,
                     weight_if(!in_proj_weight.defined(), features, options.vdim)),
       in_proj_bias(*this, "in_proj_bias", options.bias ? zeros({3 * features}) : Tensor()),
       out_proj(*this, "out_proj", features, features, {.bias = options.bias}) {
+  MultiheadAttention::reset_parameters();
+}
+
+void MultiheadAttention::reset_parameters() {
   for (const Tensor* weight :
        {static_cast<const Tensor*>(&in_proj_weight), static_cast<const Tensor*>(&q_proj_weight),
         static_cast<const Tensor*>(&k_proj_weight), static_cast<const Tensor*>(&v_proj_weight)}) {
     if (weight->defined()) init::xavier_uniform_(*weight);
   }
-  if (options.bias) init::zeros_(out_proj.bias);
+  if (!options.bias) return;
+  init::zeros_(in_proj_bias);
+  init::zeros_(out_proj.bias);
 }
 
 MultiheadAttention::MultiheadAttention(Module& owner, const char* name, int64_t features,

@@ -59,6 +59,7 @@ class MultiheadAttention : public Module {
   /// Attention to a memory whose keys and values are projected once, into an empty cache.
   Tensor look(const Tensor& query, const Tensor& memory, AttentionCache& cache,
               const Tensor& key_padding_mask = {}) const;
+  void reset_parameters() override;  // with out_proj's bias, which starts at 0
   int64_t multiply_adds(const std::vector<Tensor>& inputs,
                         const std::vector<Tensor>& outputs) const override;
 

@@ -98,8 +98,10 @@ Conv::Conv(int dims, int64_t in, int64_t out, const Dims& kernel, const ConvOpti
       bias(*this, "bias", conv_options.bias ? empty({out}) : Tensor()) {
   check(!options.padding.same() || is_one(options.stride), layer_name("Conv", dims),
         "padding \"same\" needs stride 1", options.stride);
-  reset(weight, bias);
+  Conv::reset_parameters();
 }
+
+void Conv::reset_parameters() { reset(weight, bias); }
 
 std::string Conv::type_name() const { return layer_name("Conv", spatial); }
 
@@ -145,8 +147,10 @@ ConvTranspose::ConvTranspose(int dims, int64_t in, int64_t out, const Dims& kern
           *this, "weight",
           weight_of(layer_name("ConvTranspose", dims), dims, in, out, conv_options.groups, kernel)),
       bias(*this, "bias", conv_options.bias ? empty({out}) : Tensor()) {
-  reset(weight, bias);
+  ConvTranspose::reset_parameters();
 }
+
+void ConvTranspose::reset_parameters() { reset(weight, bias); }
 
 std::string ConvTranspose::type_name() const { return layer_name("ConvTranspose", spatial); }
 

@@ -25,6 +25,7 @@ class Conv : public Module {
  public:
   Tensor forward(const Tensor& input) const override;
   std::string type_name() const override;
+  void reset_parameters() override;
   std::string extra_repr() const override;
   int64_t multiply_adds(const std::vector<Tensor>& inputs,
                         const std::vector<Tensor>& outputs) const override;
@@ -97,6 +98,7 @@ class ConvTranspose : public Module {
   Tensor operator()(const Tensor& input, const Dims& output_size) const;
   Tensor forward(const Tensor& input, const Dims& output_size) const;
   std::string type_name() const override;
+  void reset_parameters() override;
   std::string extra_repr() const override;
   int64_t multiply_adds(const std::vector<Tensor>& inputs,
                         const std::vector<Tensor>& outputs) const override;

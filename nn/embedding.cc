@@ -26,6 +26,10 @@ Embedding::Embedding(const Tensor& given, const EmbeddingOptions& options)
 
 Embedding::Embedding(int64_t count, int64_t size, const EmbeddingOptions& options)
     : Embedding(empty({count, size}), options) {
+  Embedding::reset_parameters();
+}
+
+void Embedding::reset_parameters() {
   init::normal_(weight);
   if (!options.padding_idx) return;
   const NoGradGuard no_grad;

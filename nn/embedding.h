@@ -30,6 +30,7 @@ class Embedding : public Module {
   static Embedding from_pretrained(const Tensor& embeddings, bool freeze = true,
                                    const EmbeddingOptions& options = {});
   Tensor forward(const Tensor& input) const override;
+  void reset_parameters() override;
   std::string extra_repr() const override;
 
   int64_t num_embeddings, embedding_dim;

@@ -1,3 +1,4 @@
+#include <aorta/autograd/grad_mode.h>
 #include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/embedding.h>
@@ -7,6 +8,7 @@
 #include <aorta/core/ops/searchsorted.h>
 #include <aorta/nn/embedding.h>
 #include <aorta/nn/embedding_bag.h>
+#include <aorta/nn/init.h>
 
 #include <fmt/format.h>
 
@@ -137,6 +139,13 @@ EmbeddingBag::EmbeddingBag(Module& owner, const char* name, int64_t count, int64
                            const EmbeddingBagOptions& options)
     : EmbeddingBag(count, size, options) {
   join(owner, name);
+}
+
+void EmbeddingBag::reset_parameters() {
+  init::normal_(weight);
+  if (!options.padding_idx) return;
+  const NoGradGuard no_grad;
+  weight.select(0, *options.padding_idx).zero_();
 }
 
 EmbeddingBag EmbeddingBag::from_pretrained(const Tensor& embeddings, bool freeze,

@@ -59,6 +59,7 @@ class EmbeddingBag : public ModuleOf<EmbeddingBag> {
                  const Tensor& per_sample_weights = {}) const;
   /// The result for bags (B, L).
   Tensor forward(const Tensor& input) const override;
+  void reset_parameters() override;
   std::string extra_repr() const override;
 
   int64_t num_embeddings, embedding_dim;

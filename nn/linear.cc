@@ -28,7 +28,7 @@ Linear::Linear(int64_t in, int64_t out, const LinearOptions& options)
       out_features(out),
       weight(*this, "weight", weight_of(in, out)),
       bias(*this, "bias", options.bias ? empty({out}) : Tensor()) {
-  reset_parameters();
+  Linear::reset_parameters();
 }
 
 Linear::Linear(Module& owner, const char* name, int64_t in, int64_t out,
@@ -61,15 +61,19 @@ Bilinear::Bilinear(int64_t in1, int64_t in2, int64_t out, const LinearOptions& o
       out_features(out),
       weight(*this, "weight", weight_of(in1, in2, out)),
       bias(*this, "bias", options.bias ? empty({out}) : Tensor()) {
-  const double bound = 1 / std::sqrt(static_cast<double>(in1));
-  init::uniform_(weight, -bound, bound);
-  if (bias.defined()) init::uniform_(bias, -bound, bound);
+  Bilinear::reset_parameters();
 }
 
 Bilinear::Bilinear(Module& owner, const char* name, int64_t in1, int64_t in2, int64_t out,
                    const LinearOptions& options)
     : Bilinear(in1, in2, out, options) {
   join(owner, name);
+}
+
+void Bilinear::reset_parameters() {
+  const double bound = 1 / std::sqrt(static_cast<double>(in1_features));
+  init::uniform_(weight, -bound, bound);
+  if (bias.defined()) init::uniform_(bias, -bound, bound);
 }
 
 Tensor Bilinear::forward(const Tensor& input1, const Tensor& input2) const {

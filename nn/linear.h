@@ -16,6 +16,7 @@ class Linear : public Module {
   Linear(Module& owner, const char* name, int64_t in_features, int64_t out_features,
          const LinearOptions& options = {});
   Tensor forward(const Tensor& input) const override;
+  void reset_parameters() override;
   std::string extra_repr() const override;
   int64_t multiply_adds(const std::vector<Tensor>& inputs,
                         const std::vector<Tensor>& outputs) const override;
@@ -23,9 +24,6 @@ class Linear : public Module {
   int64_t in_features, out_features;
   Parameter weight;
   Parameter bias;
-
- private:
-  void reset_parameters();
 };
 
 /// See bilinear: (*, in1) and (*, in2) -> (*, out). Weight (out, in1, in2) and bias (out) start
@@ -37,6 +35,7 @@ class Bilinear : public ModuleOf<Bilinear> {
   Bilinear(Module& owner, const char* name, int64_t in1_features, int64_t in2_features,
            int64_t out_features, const LinearOptions& options = {});
   Tensor forward(const Tensor& input1, const Tensor& input2) const;
+  void reset_parameters() override;
   std::string extra_repr() const override;
   int64_t multiply_adds(const std::vector<Tensor>& inputs,
                         const std::vector<Tensor>& outputs) const override;

@@ -1,6 +1,7 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/history.h>
 #include <aorta/core/module_path.h>
+#include <aorta/core/ops/creation.h>
 #include <aorta/nn/module.h>
 #include <aorta/nn/module_hooks.h>
 #include <aorta/nn/parametrization_list.h>
@@ -57,10 +58,27 @@ NamedTensors named_tensors(const Module& module, bool recurse,
   return result;
 }
 
-std::vector<Tensor> without_names(const NamedTensors& named) {
-  std::vector<Tensor> tensors;
-  for (const auto& [name, tensor] : named) tensors.push_back(tensor);
-  return tensors;
+template <class Value>
+std::vector<Value> without_names(const std::vector<std::pair<std::string, Value>>& named) {
+  std::vector<Value> values;
+  for (const auto& [name, value] : named) values.push_back(value);
+  return values;
+}
+
+// Gives each parameter and buffer, each once, the elements of `data(it)`; it stays the same object.
+void replace_data(Module& module, const std::function<Tensor(const Tensor& before)>& data) {
+  const NoGradGuard no_grad;
+  std::set<const TensorImpl*> seen;
+  const auto replace = [&](const Tensor& tensor) {
+    if (!seen.insert(&tensor.impl()).second) return;
+    const Tensor before = tensor.detach(), after = data(before);
+    if (!after.is_same(before)) autograd::set_data(tensor, after);
+  };
+  walk("", module, [&](const std::string&, Module& part) {
+    const Module::Members members = part.members();
+    for (const auto& [name, tensor] : members.parameters) replace(*tensor);
+    for (const auto& [name, tensor] : members.buffers) replace(*tensor);
+  });
 }
 
 }  // namespace
@@ -225,6 +243,10 @@ std::vector<Tensor> Module::buffers(bool recurse) const {
 
 Module::NamedModules Module::named_children() { return members().modules; }
 
+std::vector<Module*> Module::children() { return without_names(named_children()); }
+
+std::vector<Module*> Module::modules() { return without_names(named_modules()); }
+
 Module::NamedModules Module::named_modules() {
   NamedModules result;
   walk("", *this,
@@ -263,21 +285,20 @@ void Module::apply(const std::function<void(Module& module)>& function) {
 void Module::to(const ToOptions& options) {
   check(!options.dtype || is_floating(*options.dtype), "Module", "parameters take a floating dtype",
         options.dtype.value_or(DType::f32));
-  const NoGradGuard no_grad;
-  std::set<const TensorImpl*> seen;
-  const auto convert = [&](const Tensor& tensor) {
-    if (!seen.insert(&tensor.impl()).second) return;
+  replace_data(*this, [&](const Tensor& tensor) {
     ToOptions wanted = options;
     if (!is_floating(tensor.dtype())) wanted.dtype.reset();
     if (tensor.dim() != 4 && tensor.dim() != 5) wanted.memory_format = MemoryFormat::preserve;
-    const Tensor before = tensor.detach(), after = before.to(wanted);
-    if (!after.is_same(before)) autograd::set_data(tensor, after);
-  };
-  walk("", *this, [&](const std::string&, Module& module) {
-    const Members members = module.members();
-    for (const auto& [name, tensor] : members.parameters) convert(*tensor);
-    for (const auto& [name, tensor] : members.buffers) convert(*tensor);
+    return tensor.to(wanted);
   });
+}
+
+void Module::to_empty(Device device) {
+  replace_data(*this, [&](const Tensor& tensor) { return empty_like(tensor, {.device = device}); });
+}
+
+void Module::share_memory() {
+  replace_data(*this, [](const Tensor& tensor) { return tensor.share_memory(); });
 }
 
 void Module::unshare() {

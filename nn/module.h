@@ -51,6 +51,9 @@ struct LoadOptions {
   /// Parts that keep what they have, by name: {"fc"} is fc.weight and fc.bias. Their names are
   /// reported and no error, whatever the shapes.
   List<std::string> leave_out = {};
+  /// The given tensors' memory, dtype and device become the module's, and nothing is copied:
+  /// parameters in shared memory that another process has sent.
+  bool assign = false;
 };
 
 /// The base of layers and networks. A member that is declared with its owner and name is
@@ -100,8 +103,11 @@ class Module {
   std::vector<Tensor> buffers(bool recurse = true) const;
   using NamedModules = std::vector<std::pair<std::string, Module*>>;
   NamedModules named_children();
+  /// Those without their names: `net.children()` are the modules that are members of it.
+  std::vector<Module*> children();
   /// This module, under an empty name, and all inside it, each once.
   NamedModules named_modules();
+  std::vector<Module*> modules();
   /// The module of that dotted name; throws `Module: name must be one of its modules, got "x"`.
   Module& get_submodule(const Text& name);
 
@@ -113,6 +119,10 @@ class Module {
   void requires_grad_(bool requires_grad = true);
   /// Calls `function` for every module inside and then for this one.
   void apply(const std::function<void(Module& module)>& function);
+  /// Gives this module's own parameters and buffers, not those of the modules inside, the values
+  /// that a new one starts with, drawn anew. All of a network:
+  /// `net.apply([](nn::Module& module) { module.reset_parameters(); })`.
+  virtual void reset_parameters() {}
 
   /// Converts floating parameters and buffers; those of other dtypes only move. The tensors stay
   /// the same objects, with their gradients, so optimizers keep them.
@@ -121,11 +131,19 @@ class Module {
   void to(Device device) { to(ToOptions{.device = device}); }
   /// Lays out the parameters of 4 and 5 dimensions.
   void to(MemoryFormat format) { to(ToOptions{.memory_format = format}); }
+  /// Gives parameters and buffers new memory on `device`, whose values are anything: for a network
+  /// that was moved to "meta", before its state is loaded or its parameters are reset.
+  void to_empty(Device device);
+  /// Moves parameters and buffers into memory that other processes see (Tensor::share_memory); what
+  /// one of them writes, all read. They stay the same objects here, and gradients stay each
+  /// process's own. CPU only.
+  void share_memory();
 
   /// Parameters and buffers by name, with PyTorch's names and shapes; they share memory with the
   /// module. `save(net.state_dict(), "net.safetensors")`.
   NamedTensors state_dict() const;
-  /// Copies values in, converting their dtype and device: all of them or, after an error, none.
+  /// Copies values in (see `assign`), converting their dtype and device: all or, after an error,
+  /// none.
   /// Throws one line that names what is missing, unexpected, or of another shape.
   LoadReport load_state_dict(const NamedTensors& state, const LoadOptions& options = {});
   /// Copies the values of a checkpoint's part in:

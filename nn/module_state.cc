@@ -1,5 +1,6 @@
 // What a module's state is, and how it is taken back.
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/history.h>
 #include <aorta/nn/module.h>
 
 #include <algorithm>
@@ -85,7 +86,7 @@ LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions&
           "load_state_dict", "what is left out must be a part of the module or of the state",
           quote(part));
   }
-  std::vector<std::pair<Tensor, Tensor>> copies;
+  std::vector<std::pair<Tensor, Tensor>> values;
   for (const Entry& entry : entries) {
     const auto found = given.find(entry.name);
     const bool left_out = is_left_out(entry.name, options);
@@ -99,11 +100,13 @@ LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions&
     given.erase(found);
     if (value.is_meta() && !entry.tensor.is_meta()) {
       kinds.push_back(quote(entry.name) + " without memory");
-    } else if (value.is_complex() && !entry.tensor.is_complex()) {
+    } else if ((value.is_complex() && !entry.tensor.is_complex()) ||
+               (options.assign &&
+                is_differentiable(entry.tensor.dtype()) != is_differentiable(value.dtype()))) {
       kinds.push_back(quote(entry.name) + " " + to_string(value.dtype()) + " for " +
                       to_string(entry.tensor.dtype()));
     } else if (value.shape() == entry.tensor.shape()) {
-      copies.emplace_back(entry.tensor.detach(), value);
+      values.emplace_back(entry.tensor, value.detach());
     } else {
       shapes.push_back(quote(entry.name) + " " + to_string(value.shape()) + " for " +
                        to_string(entry.tensor.shape()));
@@ -123,7 +126,12 @@ LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions&
   append_list(problems, "of another kind", kinds);
   check(problems.empty(), "load_state_dict", "names and shapes must be the module's", problems);
   const NoGradGuard no_grad;
-  for (const auto& [tensor, value] : copies) tensor.copy_(value.detach());
+  for (const auto& [tensor, value] : values) {
+    if (options.assign)
+      autograd::set_data(tensor, value);
+    else
+      tensor.detach().copy_(value);
+  }
   return report;
 }
 

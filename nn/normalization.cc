@@ -6,6 +6,7 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/pooling.h>
 #include <aorta/core/ops/rearrange.h>
+#include <aorta/nn/init.h>
 #include <aorta/nn/normalization.h>
 #include <aorta/nn/parallel/sync_batch_norm.h>
 #include <aorta/nn/sizes.h>
@@ -27,6 +28,11 @@ void reset_statistics(Norm& norm) {
   norm.running_mean.zero_();
   norm.running_var.fill_(1);
   norm.num_batches_tracked.zero_();
+}
+
+void reset_affine(const Tensor& weight, const Tensor& bias) {
+  if (weight.defined()) init::ones_(weight);
+  if (bias.defined()) init::zeros_(bias);
 }
 
 int64_t positive(const std::string& name, int64_t features) {
@@ -108,6 +114,11 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
 }
 
 void BatchNorm::reset_running_stats() { reset_statistics(*this); }
+
+void BatchNorm::reset_parameters() {
+  reset_statistics(*this);
+  reset_affine(weight, bias);
+}
 
 std::string BatchNorm::type_name() const { return layer_name("BatchNorm", spatial); }
 
@@ -210,6 +221,11 @@ Tensor InstanceNorm::forward(const Tensor& input) const {
 
 void InstanceNorm::reset_running_stats() { reset_statistics(*this); }
 
+void InstanceNorm::reset_parameters() {
+  reset_statistics(*this);
+  reset_affine(weight, bias);
+}
+
 std::string InstanceNorm::type_name() const { return layer_name("InstanceNorm", spatial); }
 
 std::string InstanceNorm::extra_repr() const {
@@ -233,6 +249,8 @@ LayerNorm::LayerNorm(Module& owner, const char* name, const Shape& shape,
 Tensor LayerNorm::forward(const Tensor& input) const {
   return layer_norm(input, normalized_shape, weight, bias, options.eps);
 }
+
+void LayerNorm::reset_parameters() { reset_affine(weight, bias); }
 
 std::string LayerNorm::extra_repr() const {
   return fmt::format("{}, eps={}, elementwise_affine={}, bias={}", repr(normalized_shape),
@@ -259,6 +277,8 @@ Tensor GroupNorm::forward(const Tensor& input) const {
   return group_norm(input, num_groups, weight, bias, options.eps);
 }
 
+void GroupNorm::reset_parameters() { reset_affine(weight, bias); }
+
 std::string GroupNorm::extra_repr() const {
   return fmt::format("{}, {}, eps={}, affine={}, bias={}", num_groups, num_channels, options.eps,
                      repr(options.affine), repr(bias.defined()));
@@ -277,6 +297,8 @@ RMSNorm::RMSNorm(Module& owner, const char* name, const Shape& shape, const RMSN
 Tensor RMSNorm::forward(const Tensor& input) const {
   return rms_norm(input, normalized_shape, weight, options.eps);
 }
+
+void RMSNorm::reset_parameters() { reset_affine(weight, {}); }
 
 std::string RMSNorm::extra_repr() const {
   return fmt::format("{}, eps={}, elementwise_affine={}", repr(normalized_shape),

@@ -33,6 +33,7 @@ class BatchNorm : public Module {
   /// Sets the running statistics to mean 0, variance 1 and no batch.
   void reset_running_stats();
   std::string type_name() const override;
+  void reset_parameters() override;
   std::string extra_repr() const override;
 
   int spatial;  // 1: input (N, C) or (N, C, L); 2: (N, C, H, W); 3: (N, C, D, H, W)
@@ -97,6 +98,7 @@ class InstanceNorm : public Module {
   /// As BatchNorm::reset_running_stats.
   void reset_running_stats();
   std::string type_name() const override;
+  void reset_parameters() override;
   std::string extra_repr() const override;
 
   int spatial;
@@ -160,6 +162,7 @@ class LayerNorm : public Module {
   LayerNorm(Module& owner, const char* name, int64_t features, const LayerNormOptions& options = {})
       : LayerNorm(owner, name, Shape{features}, options) {}
   Tensor forward(const Tensor& input) const override;
+  void reset_parameters() override;
   std::string extra_repr() const override;
 
   Shape normalized_shape;
@@ -180,6 +183,7 @@ class GroupNorm : public Module {
   GroupNorm(Module& owner, const char* name, int64_t num_groups, int64_t num_channels,
             const GroupNormOptions& options = {});
   Tensor forward(const Tensor& input) const override;
+  void reset_parameters() override;
   std::string extra_repr() const override;
 
   int64_t num_groups, num_channels;
@@ -203,6 +207,7 @@ class RMSNorm : public Module {
   RMSNorm(Module& owner, const char* name, int64_t features, const RMSNormOptions& options = {})
       : RMSNorm(owner, name, Shape{features}, options) {}
   Tensor forward(const Tensor& input) const override;
+  void reset_parameters() override;
   std::string extra_repr() const override;
 
   Shape normalized_shape;

@@ -66,11 +66,10 @@ void check_states(const std::string& layer, const Tensors& states, const Tensor&
   }
 }
 
-Tensor fresh_weight(const Shape& shape, int64_t hidden) {
+// Every weight and bias is uniform in +-1 / sqrt(hidden).
+void reset(const Module& layer, int64_t hidden) {
   const double bound = 1 / std::sqrt(static_cast<double>(hidden));
-  const Tensor weight = empty(shape);
-  init::uniform_(weight, -bound, bound);
-  return weight;
+  for (const Tensor& weight : layer.parameters(false)) init::uniform_(weight, -bound, bound);
 }
 
 // The rows of the weights.
@@ -126,9 +125,7 @@ Recurrent::Recurrent(int64_t gates, int64_t input, int64_t hidden, const Recurre
   check(options.proj_size >= 0 && options.proj_size < hidden, "Recurrent",
         "proj_size must be in [0, hidden_size)", options.proj_size, " for ", hidden);
   const int64_t directions = options.bidirectional ? 2 : 1;
-  const auto fresh = [hidden](const Shape& shape) {
-    return fresh_weight(shape, hidden).requires_grad_();
-  };
+  const auto fresh = [](const Shape& shape) { return empty(shape, {.requires_grad = true}); };
   for (int64_t layer = 0; layer < options.num_layers; ++layer) {
     const int64_t columns = layer == 0 ? input : directions * output_size();
     for (int64_t direction = 0; direction < directions; ++direction) {
@@ -142,7 +139,10 @@ Recurrent::Recurrent(int64_t gates, int64_t input, int64_t hidden, const Recurre
       weights_.push_back(w);
     }
   }
+  reset(*this, hidden);
 }
+
+void Recurrent::reset_parameters() { reset(*this, hidden_size); }
 
 void Recurrent::append_members(Members& members) const {
   const size_t directions = options.bidirectional ? 2 : 1;
@@ -431,10 +431,14 @@ RecurrentCell::RecurrentCell(int64_t gates, int64_t input, int64_t hidden, bool 
     : input_size(input),
       hidden_size(hidden),
       weight_ih(*this, "weight_ih",
-                fresh_weight({checked_rows("RecurrentCell", gates, input, hidden), input}, hidden)),
-      weight_hh(*this, "weight_hh", fresh_weight({gates * hidden, hidden}, hidden)),
-      bias_ih(*this, "bias_ih", bias ? fresh_weight({gates * hidden}, hidden) : Tensor()),
-      bias_hh(*this, "bias_hh", bias ? fresh_weight({gates * hidden}, hidden) : Tensor()) {}
+                empty({checked_rows("RecurrentCell", gates, input, hidden), input})),
+      weight_hh(*this, "weight_hh", empty({gates * hidden, hidden})),
+      bias_ih(*this, "bias_ih", bias ? empty({gates * hidden}) : Tensor()),
+      bias_hh(*this, "bias_hh", bias ? empty({gates * hidden}) : Tensor()) {
+  reset(*this, hidden);
+}
+
+void RecurrentCell::reset_parameters() { reset(*this, hidden_size); }
 
 RecurrentCell::Step RecurrentCell::begin(const Tensor& input, const Tensors& states) const {
   check_given({{"input", input}});

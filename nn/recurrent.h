@@ -26,6 +26,7 @@ struct RecurrentOptions {
 /// states in the order of the batch; each sequence's final state is the one at its end.
 class Recurrent : public Module {
  public:
+  void reset_parameters() override;
   std::string extra_repr() const override;
   int64_t multiply_adds(const std::vector<Tensor>& inputs,
                         const std::vector<Tensor>& outputs) const override;
@@ -163,6 +164,7 @@ struct RecurrentCellOptions {
 /// PyTorch's and start uniform in +-1 / sqrt(H).
 class RecurrentCell : public Module {
  public:
+  void reset_parameters() override;
   std::string extra_repr() const override;
   int64_t multiply_adds(const std::vector<Tensor>& inputs,
                         const std::vector<Tensor>& outputs) const override;

@@ -201,10 +201,15 @@ Transformer::Transformer(const TransformerOptions& o)
               o.num_encoder_layers, last_norm(o)),
       decoder(*this, "decoder", TransformerDecoderLayer(o.d_model, o.nhead, layer_options(o)),
               o.num_decoder_layers, last_norm(o)) {
+  Transformer::reset_parameters();
+}
+
+void Transformer::reset_parameters() {
   for (const Tensor& parameter : parameters()) {
     if (parameter.dim() > 1) init::xavier_uniform_(parameter);
   }
 }
+
 Transformer::Transformer(Module& owner, const char* name, const TransformerOptions& o)
     : Transformer(o) {
   join(owner, name);

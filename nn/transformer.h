@@ -141,6 +141,8 @@ class Transformer : public Module {
   using Module::forward;
   Tensor forward(const Tensor& source, const Tensor& target,
                  const TransformerMasks& masks = {}) const;
+  /// Xavier's uniform for what has more than one dimension of all layers inside, as a new one has.
+  void reset_parameters() override;
   /// (size, size): 0 where a position may look and -inf above the diagonal.
   static Tensor generate_square_subsequent_mask(int64_t size, const TensorOptions& options = {});
 

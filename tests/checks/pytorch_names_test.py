@@ -105,11 +105,31 @@ class Names(unittest.TestCase):
         self.assertEqual(self.problems(test=TEST.replace("SAME(sum); ", "")),
                          [pytorch_names.TEST + ": every method must be called, got none of sum"])
 
+    def test_programs(self):
+        """The fixture of what pytorch/examples uses is read, and a name that Aorta has not is a problem."""
+        used = pytorch_names.programs(project.ROOT)
+        self.assertGreater(sum(len(names) for names in used.values()), 300)
+        self.assertGreater(len({program for uses in used.values() for found in uses.values() for program in found}), 25)
+        self.assertIn("dcgan", used["torch.nn"]["ConvTranspose2d"])
+        self.assertIn("mnist_hogwild", used["torch.nn.Module"]["share_memory"])
+        count, otherwise, left_out, missing = pytorch_names.sort_out_program_names(project.ROOT)
+        self.assertEqual(missing, [])
+        self.assertGreater(count, 220)
+        self.assertEqual(len([n for names in (*otherwise.values(), *left_out.values()) for n in names]) + count,
+                         sum(len(names) for names in used.values()))
+
+    def test_a_name_that_a_program_lacks(self):
+        index, reading = pytorch_names.PROGRAMS, pytorch_names.read
+        more = "[planted]\ntorch.nn: Linear LinearOfTheFuture\ntorch: relu no_op_at_all\n"
+        pytorch_names.read = lambda root, path: reading(root, path) + (more if path == index else "")
+        self.addCleanup(setattr, pytorch_names, "read", reading)
+        self.assertEqual([line.rpartition("got ")[2] for line in pytorch_names.page(project.ROOT)[1]],
+                         ["no_op_at_all of torch", "LinearOfTheFuture of torch.nn"])
+
     def test_reasons_that_are_none(self):
-        names = pytorch_names.index(project.ROOT)["torch.Tensor"]
         pytorch_names.OTHERWISE["torch.Tensor"]["relu no_such_name"] = "nothing"
         self.addCleanup(pytorch_names.OTHERWISE["torch.Tensor"].pop, "relu no_such_name")
-        problems = pytorch_names.sort_out(project.ROOT, "torch.Tensor", names)[-1]
+        problems = pytorch_names.check_reasons(project.ROOT)
         self.assertEqual([line.rpartition("got ")[2] for line in problems], ["no_such_name of torch.Tensor", "relu of torch.Tensor"])
 
 
