@@ -49,18 +49,28 @@ struct Stretch {
 };
 
 std::vector<Stretch> stretches_of(const CudnnDescriptor& tensor) {
-  std::vector<int64_t> offsets = cudnn_offsets(tensor);
-  std::sort(offsets.begin(), offsets.end());
-  const int64_t item = cudnn_item_bytes(tensor.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE));
-  std::vector<Stretch> all;
-  for (const int64_t offset : offsets) {
-    const int64_t first = offset * item;
-    if (!all.empty() && first == all.back().first + static_cast<int64_t>(all.back().bytes)) {
-      all.back().bytes += static_cast<size_t>(item);
-    } else if (all.empty() || first != all.back().first) {
-      all.push_back({first, static_cast<size_t>(item)});
-    }
+  const auto dims = tensor.list<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
+  const auto strides = tensor.list<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
+  std::vector<std::pair<int64_t, int64_t>> steps;  // stride and size, the nearest numbers first
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] == 0) return {};
+    if (dims[d] > 1 && strides[d] != 0) steps.emplace_back(strides[d], dims[d]);
   }
+  std::sort(steps.begin(), steps.end());
+  const int64_t item = cudnn_item_bytes(tensor.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE));
+  int64_t bytes = item;
+  std::vector<int64_t> firsts{0};
+  for (const auto& [stride, size] : steps) {
+    if (firsts.size() == 1 && stride * item == bytes) {
+      bytes *= size;
+      continue;
+    }
+    const size_t count = firsts.size();
+    for (int64_t i = 1; i < size; ++i)
+      for (size_t f = 0; f < count; ++f) firsts.push_back(firsts[f] + i * stride * item);
+  }
+  std::vector<Stretch> all;
+  for (const int64_t first : firsts) all.push_back({first, static_cast<size_t>(bytes)});
   return all;
 }
 
