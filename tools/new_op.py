@@ -65,7 +65,7 @@ REDUCTION = """Tensor NEW_NAME(const Tensor& input, const ReduceDims& over, bool
   const Dims dims = over.resolve("NEW_NAME", input);
   check_floating("NEW_NAME", input.dtype());
   Tensor output = reduce_one(NEW_NAME_op, input, dims, keepdim, scalar::NEW_TYPE{},
-                             compute_dtype(input.dtype()), input.dtype());
+                             {compute_dtype(input.dtype()), input.dtype()});
   if (needs_gradient(input)) NEW_NAME_op.gradient()(output, input, dims, keepdim);
   tell_tracer("NEW_NAME", {&output}, {&input}, dims, keepdim);
   return output;
