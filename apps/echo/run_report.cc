@@ -1,6 +1,7 @@
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/overlay.h>
 #include <aorta/apps/echo/run_report.h>
+#include <aorta/apps/echo/segment.h>
 #include <aorta/apps/echo/video_masks.h>
 #include <aorta/report/canvas.h>
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr report::Colour kTraceColour{250, 204, 21};
 constexpr int kSampleSide = 224;
+constexpr int64_t kViews = 8;  // of test-time augmentation, as `segment`
 
 std::string score(const Interval& interval) { return interval_text("{:.4f}", interval); }
 
@@ -72,20 +74,16 @@ void add_evaluation(report::Page& page, const RunFolder& folder,
 }
 
 // From the first of two traced frames to as long after the second.
-report::Page::Film traced_beat(const data::Echo& videos, int64_t index, const Segmenter& segmenter,
-                               const std::string& caption) {
-  constexpr int64_t kMostFrames = 60, kBatch = 20;
-  const data::VideoReader video(videos.path(index));
-  const auto [first, second] =
-      std::minmax({videos.large_trace(index).frame, videos.small_trace(index).frame});
+report::Page::Film traced_beat(const data::VideoReader& video, int64_t traced, int64_t other,
+                               const VideoSegmentation& found, const std::string& caption) {
+  constexpr int64_t kMostFrames = 60;
+  const auto [first, second] = std::minmax({traced, other});
   const int64_t count =
       std::min({video.frame_count() - first, 2 * (second - first) + 1, kMostFrames});
-  const Tensor frames = video.read(first, count);
   std::vector<Tensor> masks;
-  VideoMasks found(segmenter, VideoFrames::of(video));
-  for (int64_t i = 0; i < count; i += kBatch)
-    masks.push_back(found.masks(first + i, std::min(kBatch, count - i)));
-  return outlined_film(frames, cat(masks), video.fps(), caption);
+  for (int64_t i = first; i < first + count; ++i)
+    masks.push_back(found.view().grow(found.masks[i]));
+  return outlined_film(video.read(first, count), stack(masks), video.fps(), caption);
 }
 
 void add_examples(report::Page& page, const Segmenter& best, const TrainOptions& options,
@@ -97,9 +95,11 @@ void add_examples(report::Page& page, const Segmenter& best, const TrainOptions&
       .paragraph(
           "Videos of " + shown.split +
           " by their Dice: the network's mask in blue, the tracing in yellow; below, the beat "
-          "that was traced.");
+          "that was traced, and the area of the mask in the whole video, with its beats and "
+          "between which ejection fractions their views lie.");
   std::vector<report::Page::Picture> pictures;
   std::vector<report::Page::Film> films;
+  std::vector<Figure> curves;
   for (const EvaluatedFrames& frames : best_median_worst(best, options.data_dir, split, shown)) {
     const EvaluatedVideo& video = shown.videos[frames.video];
     pictures.push_back({sample_picture(frames.large_frame, frames.large_mask, frames.large_trace),
@@ -108,12 +108,18 @@ void add_examples(report::Page& page, const Segmenter& best, const TrainOptions&
     pictures.push_back({sample_picture(frames.small_frame, frames.small_mask, frames.small_trace),
                         fmt::format("{}, end of systole, Dice {:.3f}", video.file_name,
                                     video.overlap.small.dice())});
-    films.push_back(traced_beat(*videos, static_cast<int64_t>(frames.video), best,
+    const auto index = static_cast<int64_t>(frames.video);
+    const data::VideoReader reader(videos->path(index));
+    const VideoSegmentation found = segment_video(best, reader, {.side = 0, .tta = kViews});
+    films.push_back(traced_beat(reader, videos->large_trace(index).frame,
+                                videos->small_trace(index).frame, found,
                                 fmt::format("{}, EF {} %, told {} %", video.file_name,
                                             agreement_text("{:.1f}", video.found_ef),
                                             agreement_text("{:.1f}", video.told_ef))));
+    curves.push_back({"", size_plot(found).svg(), video.file_name + ", frame by frame"});
   }
   page.pictures(pictures).films(films);
+  for (const Figure& curve : curves) page.figure(curve.svg, curve.caption);
 }
 
 }  // namespace

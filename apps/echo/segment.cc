@@ -3,7 +3,6 @@
 #include <aorta/apps/echo/segment.h>
 #include <aorta/apps/echo/video_masks.h>
 #include <aorta/apps/echo/views.h>
-#include <aorta/report/plot.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -100,7 +99,7 @@ std::string to_string(const VideoSegmentation& segmentation) {
                      segmentation.ef, known, beats, list);
 }
 
-void plot_size(const std::string& path, const VideoSegmentation& segmentation) {
+report::Plot size_plot(const VideoSegmentation& segmentation) {
   std::vector<double> frames(segmentation.areas.size());
   for (size_t i = 0; i < frames.size(); ++i) frames[i] = static_cast<double>(i);
   report::Plot plot(
@@ -121,7 +120,7 @@ void plot_size(const std::string& path, const VideoSegmentation& segmentation) {
     plot.scatter("end of diastole", diastoles, largest);
     plot.scatter("end of systole", systoles, smallest);
   }
-  plot.save(path);
+  return plot;
 }
 
 }  // namespace aorta::echo

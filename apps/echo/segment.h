@@ -6,6 +6,7 @@
 #include <aorta/apps/echo/segmenter.h>
 #include <aorta/data/datasets/echo.h>
 #include <aorta/data/video/video.h>
+#include <aorta/report/plot.h>
 
 #include <functional>
 #include <optional>
@@ -55,8 +56,8 @@ struct SegmentSettings {
 VideoSegmentation segment_video(const Segmenter& segmenter, const data::VideoReader& video,
                                 const SegmentSettings& settings = {});
 
-/// The area frame by frame with its beats, as SVG.
-void plot_size(const std::string& path, const VideoSegmentation& segmentation);
+/// The area frame by frame with its beats.
+report::Plot size_plot(const VideoSegmentation& segmentation);
 /// "3 beats, EF 61.2 % (58.9 to 63.1; beats 59.8, 61.0, 62.7)", or that there are none.
 std::string to_string(const VideoSegmentation& segmentation);
 

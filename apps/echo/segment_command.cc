@@ -166,7 +166,7 @@ void segment(const SegmentOptions& options) {
     found.millimetres = study.millimetres;
     write_file(size + ".csv", size_table(found));
     write_file(options.output + "/ef/" + name + ".csv", ef_table(found));
-    with_code(ExitCode::storage, [&] { plot_size(size + ".svg", found); });
+    with_code(ExitCode::storage, [&] { size_plot(found).save(size + ".svg"); });
     std::string shown = size + ".svg";
     if (options.save_video) {
       shown = overlay_path(options, path);
@@ -209,7 +209,7 @@ std::vector<VideoSegmentation> segment_split(const Segmenter& segmenter,
     });
     table += size_rows(found, dataset.file_name(i), large, small);
     with_code(ExitCode::storage, [&] {
-      plot_size(options.output + "/size/" + found.name + ".svg", found);
+      size_plot(found).save(options.output + "/size/" + found.name + ".svg");
       if (options.save_video)
         write_overlay(options.output + "/videos/" + found.name + ".avi", found,
                       data::VideoReader(dataset.path(i)), {large, small}, step);

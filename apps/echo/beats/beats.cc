@@ -224,7 +224,7 @@ void beats(const BeatsOptions& options) {
     const std::string name = "/" + found.segmentation.name + ".svg";
     write_file(options.output + "/beats" + name, beat_plot(found));
     with_code(ExitCode::storage,
-              [&] { plot_size(options.output + "/size" + name, found.segmentation); });
+              [&] { size_plot(found.segmentation).save(options.output + "/size" + name); });
     if (!options.quiet) bar.print(one.path + ": " + to_string(found));
     videos.back().segmentation.masks = {};
   }

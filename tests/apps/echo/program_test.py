@@ -158,7 +158,7 @@ class Synthetic(unittest.TestCase):
         echo("train", "--data_dir", self.data, "--output", folder, *RECIPE, "--num_epochs", "1")
         with open(folder + "/report.html") as text:
             page = text.read()
-        for words in "Best, median and worst", "limits of agreement", "val: found against told":
+        for words in "Best, median and worst", "frame by frame", "limits of agreement", "val: found against told":
             self.assertIn(words, page)
         self.assertNotIn("test: found against told", page)
         self.assertNotIn("test_dice.csv", os.listdir(folder))

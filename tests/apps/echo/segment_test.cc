@@ -174,7 +174,7 @@ TEST(Segment, OfAVideoWithoutAHeartFindsNone) {
   EXPECT_TRUE(std::isnan(found.ef));
   write_overlay(folder.file("out.avi"), found, video);
   EXPECT_EQ(data::VideoReader(folder.file("out.avi")).frame_count(), 3);
-  plot_size(folder.file("out.svg"), found);
+  size_plot(found).save(folder.file("out.svg"));
   EXPECT_TRUE(std::filesystem::exists(folder.file("out.svg")));
 }
 
