@@ -106,6 +106,8 @@ MultiheadAttention::MultiheadAttention(int64_t features, int64_t heads,
       v_proj_weight(*this, "v_proj_weight",
                     weight_if(!in_proj_weight.defined(), features, options.vdim)),
       in_proj_bias(*this, "in_proj_bias", options.bias ? zeros({3 * features}) : Tensor()),
+      bias_k(*this, "bias_k", options.add_bias_kv ? empty({1, 1, features}) : Tensor()),
+      bias_v(*this, "bias_v", options.add_bias_kv ? empty({1, 1, features}) : Tensor()),
       out_proj(*this, "out_proj", features, features, {.bias = options.bias}) {
   MultiheadAttention::reset_parameters();
 }
@@ -116,9 +118,14 @@ void MultiheadAttention::reset_parameters() {
         static_cast<const Tensor*>(&k_proj_weight), static_cast<const Tensor*>(&v_proj_weight)}) {
     if (weight->defined()) init::xavier_uniform_(*weight);
   }
-  if (!options.bias) return;
-  init::zeros_(in_proj_bias);
-  init::zeros_(out_proj.bias);
+  if (options.bias) {
+    init::zeros_(in_proj_bias);
+    init::zeros_(out_proj.bias);
+  }
+  if (options.add_bias_kv) {
+    init::xavier_normal_(bias_k);
+    init::xavier_normal_(bias_v);
+  }
 }
 
 MultiheadAttention::MultiheadAttention(Module& owner, const char* name, int64_t features,
@@ -130,7 +137,7 @@ MultiheadAttention::MultiheadAttention(Module& owner, const char* name, int64_t 
 
 AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& key,
                                             const Tensor& value, const AttentionMasks& given,
-                                            bool need_weights) const {
+                                            bool need_weights, bool average_attn_weights) const {
   const char* const op = "MultiheadAttention";
   check_given({{"query", query}, {"key", key}, {"value", value}});
   check(num_heads > 0 && embed_dim % num_heads == 0, op, "embed_dim must be divisible by num_heads",
@@ -156,7 +163,8 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
         key.shape(), ", ", value.shape());
 
   AttentionMasks masks = given;
-  const bool causal_op = masks.is_causal && !need_weights && !masks.key_padding_mask.defined();
+  const bool causal_op = masks.is_causal && !need_weights && !masks.key_padding_mask.defined() &&
+                         !options.add_bias_kv && !options.add_zero_attn;
   if (masks.is_causal && !causal_op) {
     masks.attn_mask = triu(
         ones({call.length, call.keys}, {.dtype = DType::boolean, .device = query.device()}), 1);
@@ -172,7 +180,8 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
     k = projected(k_in, 1, unbatched);
     v = projected(v_in, 2, unbatched);
   }
-  const Tensor mask = mask_of(masks, call, num_heads, q.dtype());
+  Tensor mask = mask_of(masks, call, num_heads, q.dtype());
+  add_own(k, v, mask);
   const double p = is_training() ? options.dropout : 0;
 
   AttentionOutput result;
@@ -183,7 +192,7 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
     if (mask.defined()) scores = scores + mask;
     const Tensor weights = aorta::dropout(softmax(scores, -1), p);
     attended = matmul(weights, v);
-    result.weights = mean(weights, 1);
+    result.weights = average_attn_weights ? mean(weights, 1) : weights;
     if (unbatched) result.weights = result.weights.squeeze(0);
   } else {
     attended = scaled_dot_product_attention(
@@ -200,6 +209,20 @@ Tensor MultiheadAttention::projected(const Tensor& x, int64_t i, bool unbatched)
   const Tensor weight = own.defined() ? own : in_proj_weight.narrow(0, i * embed_dim, embed_dim);
   const Tensor bias = options.bias ? in_proj_bias.narrow(0, i * embed_dim, embed_dim) : Tensor();
   return heads_of(linear(x, weight, bias), num_heads, unbatched || options.batch_first);
+}
+
+void MultiheadAttention::add_own(Tensor& k, Tensor& v, Tensor& mask) const {
+  const Shape one{k.size(0), num_heads, 1, embed_dim / num_heads};
+  const auto add = [&](const Tensor& key, const Tensor& value) {
+    k = cat({k, key.expand(one)}, 2), v = cat({v, value.expand(one)}, 2);
+    if (mask.defined()) mask = pad(mask, {0, 1});
+  };
+  if (options.add_bias_kv)
+    add(bias_k.view({1, num_heads, 1, one[3]}), bias_v.view({1, num_heads, 1, one[3]}));
+  if (options.add_zero_attn) {
+    const Tensor none = zeros(one, {.dtype = k.dtype(), .device = k.device()});
+    add(none, none);
+  }
 }
 
 Tensor MultiheadAttention::merged(const Tensor& attended, bool unbatched) const {
@@ -231,8 +254,9 @@ Tensor MultiheadAttention::step(const Tensor& query, AttentionCache& cache,
         triu(ones({call.length, call.keys}, {.dtype = DType::boolean, .device = q.device()}),
              call.keys - call.length + 1);
   }
-  const Tensor mask = mask_of(masks, call, num_heads, q.dtype());
+  Tensor mask = mask_of(masks, call, num_heads, q.dtype());
   cache = {k, v};
+  add_own(k, v, mask);
   const double p = is_training() ? options.dropout : 0;
   return merged(scaled_dot_product_attention(q, k, v, {.attn_mask = mask, .dropout_p = p}),
                 unbatched);
@@ -255,17 +279,18 @@ Tensor MultiheadAttention::look(const Tensor& query, const Tensor& memory, Atten
   const Call call{q.size(0), q.size(2), cache.length()};
   check(cache.keys.size(0) == call.batch, op, "the cache must be of the same batch",
         cache.keys.size(0), " for ", call.batch);
-  const Tensor mask = mask_of({.key_padding_mask = key_padding_mask}, call, num_heads, q.dtype());
+  Tensor mask = mask_of({.key_padding_mask = key_padding_mask}, call, num_heads, q.dtype());
+  Tensor k = cache.keys, v = cache.values;
+  add_own(k, v, mask);
   const double p = is_training() ? options.dropout : 0;
-  return merged(scaled_dot_product_attention(q, cache.keys, cache.values,
-                                             {.attn_mask = mask, .dropout_p = p}),
+  return merged(scaled_dot_product_attention(q, k, v, {.attn_mask = mask, .dropout_p = p}),
                 unbatched);
 }
 
 AttentionOutput MultiheadAttention::operator()(const Tensor& query, const Tensor& key,
                                                const Tensor& value, const AttentionMasks& masks,
-                                               bool need_weights) const {
-  return call_module(*this, query, key, value, masks, need_weights);
+                                               bool need_weights, bool average_attn_weights) const {
+  return call_module(*this, query, key, value, masks, need_weights, average_attn_weights);
 }
 
 Tensor MultiheadAttention::forward(const Tensor& input) const {
@@ -282,7 +307,8 @@ int64_t MultiheadAttention::multiply_adds(const Tensors& inputs, const Tensors&)
   const int64_t batch = unbatched ? 1 : query.size(options.batch_first ? 0 : 1);
   const int64_t projections =
       length * embed_dim * embed_dim + keys * embed_dim * (options.kdim + options.vdim);
-  return batch * (projections + 2 * length * keys * embed_dim);  // out_proj counts its own
+  const int64_t seen = keys + options.add_bias_kv + options.add_zero_attn;
+  return batch * (projections + 2 * length * seen * embed_dim);  // out_proj counts its own
 }
 
 TransformerEncoderLayer::TransformerEncoderLayer(int64_t features, int64_t heads,

@@ -10,6 +10,8 @@ namespace aorta::nn {
 struct MultiheadAttentionOptions {
   double dropout = 0;  // in training, on the weights
   bool bias = true;
+  bool add_bias_kv = false;    // a key and value that are learned, behind the others
+  bool add_zero_attn = false;  // a key and value of zeros, behind them
   bool batch_first = false;    // (N, L, E) instead of (L, N, E)
   int64_t kdim = 0, vdim = 0;  // features of key and value; 0: those of the query
 };
@@ -24,8 +26,10 @@ struct AttentionMasks {
 };
 /// What attention gives.
 struct AttentionOutput {
-  Tensor output;   // as the query
-  Tensor weights;  // (N, L, S), the mean of the heads, where they were asked for
+  Tensor output;  // as the query
+  /// (N, L, S), the mean of the heads, or (N, heads, L, S), where they were asked for; S counts the
+  /// keys that options add too.
+  Tensor weights;
 };
 
 /// Keys and values that attention has projected, for what is generated a step at a time.
@@ -46,9 +50,11 @@ class MultiheadAttention : public Module {
                      const MultiheadAttentionOptions& options = {});
 
   AttentionOutput operator()(const Tensor& query, const Tensor& key, const Tensor& value,
-                             const AttentionMasks& masks = {}, bool need_weights = true) const;
+                             const AttentionMasks& masks = {}, bool need_weights = true,
+                             bool average_attn_weights = true) const;
   AttentionOutput forward(const Tensor& query, const Tensor& key, const Tensor& value,
-                          const AttentionMasks& masks = {}, bool need_weights = true) const;
+                          const AttentionMasks& masks = {}, bool need_weights = true,
+                          bool average_attn_weights = true) const;
   /// Self-attention, the output alone.
   Tensor forward(const Tensor& input) const override;
   /// Causal self-attention of the next positions of a sequence, behind those in the cache, which
@@ -68,9 +74,12 @@ class MultiheadAttention : public Module {
   /// One weight (3 E, E) where all features are E, else three.
   Parameter in_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight;
   Parameter in_proj_bias;
+  Parameter bias_k, bias_v;  // (1, 1, E) with add_bias_kv
   Linear out_proj;
 
  private:
+  /// Adds the keys and values that options ask for, which every query sees.
+  void add_own(Tensor& k, Tensor& v, Tensor& mask) const;
   /// The i-th projection (N, heads, L, E / heads) of x, batched as the query: query, key, value.
   Tensor projected(const Tensor& x, int64_t i, bool unbatched) const;
   /// From the heads' outputs (N, heads, L, E / heads) to the output, laid out as the query.

@@ -8,8 +8,8 @@ namespace aorta::nn {
 namespace {
 
 const char* mode_name(InterpolateMode mode) {
-  constexpr const char* kNames[] = {"nearest",  "nearest-exact", "linear",
-                                    "bilinear", "bicubic",       "trilinear"};
+  constexpr const char* kNames[] = {"nearest", "nearest-exact", "linear", "bilinear",
+                                    "bicubic", "trilinear",     "area"};
   return kNames[static_cast<size_t>(mode)];
 }
 

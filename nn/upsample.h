@@ -6,7 +6,7 @@
 namespace aorta::nn {
 
 /// Resamples the positions of (N, C, *) to a size or by a factor; see aorta::interpolate. Modes:
-/// nearest (the default), linear, bilinear, bicubic, trilinear.
+/// nearest (the default), linear, bilinear, bicubic, trilinear, area.
 class Upsample : public Module {
  public:
   explicit Upsample(const InterpolateOptions& options);

@@ -1,5 +1,6 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/traced.h>
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/interpolate.h>
 
 #include <aorta/core/dispatch/profiler.h>
@@ -41,15 +42,9 @@ struct Terms {
   }
 };
 
-// Keys' cubic convolution kernel with a = -0.75 at distances t + 1, t, 1 - t and 2 - t.
-void cubic_weights(double t, double* weights) {
-  constexpr double a = -0.75;
-  const auto near = [](double x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };
-  const auto far = [](double x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
-  weights[0] = far(t + 1);
-  weights[1] = near(t);
-  weights[2] = near(1 - t);
-  weights[3] = far(2 - t);
+// Keys' cubic convolution kernel of a at a distance, which lies below 2.
+double cubic(double x, double a) {
+  return x < 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
 }
 
 // `ratio` is the distance of neighbouring outputs in the input.
@@ -68,9 +63,8 @@ Terms terms_of(InterpolateMode mode, int64_t o, int64_t in, int64_t out, double 
   double at = align ? place * ratio : (place + 0.5) * ratio - 0.5;
   if (mode == InterpolateMode::bicubic) {
     const int64_t whole = std::min(static_cast<int64_t>(std::floor(at)), in - 1);
-    double weights[4];
-    cubic_weights(std::clamp(at - static_cast<double>(whole), 0.0, 1.0), weights);
-    for (int k = 0; k < 4; ++k) terms.add(whole - 1 + k, in, weights[k]);
+    const double t = std::clamp(at - static_cast<double>(whole), 0.0, 1.0);
+    for (int k = 0; k < 4; ++k) terms.add(whole - 1 + k, in, cubic(std::abs(t + 1 - k), -0.75));
     return terms;
   }
   at = in == out ? place : std::max(at, 0.0);
@@ -81,8 +75,41 @@ Terms terms_of(InterpolateMode mode, int64_t o, int64_t in, int64_t out, double 
   return terms;
 }
 
-InterpolateTable make_table(InterpolateMode mode, int64_t in, int64_t out, double scale_factor,
-                            bool align, int spatial) {
+void add_term(InterpolateTable& table, int64_t index, double weight) {
+  table.index.push_back(static_cast<int32_t>(index));
+  table.weight.push_back(weight);
+}
+
+// The terms of output o whose kernel is as wide as the distance of neighbouring outputs, so that no
+// detail of the input falls between them.
+void add_smoothed(InterpolateTable& table, InterpolateMode mode, int64_t o, double ratio) {
+  const bool is_cubic = mode == InterpolateMode::bicubic;
+  const double width = std::max(ratio, 1.0), support = is_cubic ? 2 * width : width;
+  const double centre = ratio * (static_cast<double>(o) + 0.5);
+  const int64_t first = std::max<int64_t>(static_cast<int64_t>(centre - support + 0.5), 0);
+  const int64_t end = std::min(static_cast<int64_t>(centre + support + 0.5), table.input);
+  std::vector<double> weights;
+  double sum = 0;
+  for (int64_t i = first; i < end; ++i) {
+    const double x = std::abs(static_cast<double>(i) - centre + 0.5) / width;
+    weights.push_back(is_cubic ? (x < 2 ? cubic(x, -0.5) : 0) : std::max(1 - x, 0.0));
+    sum += weights.back();
+  }
+  for (int64_t i = first; i < end; ++i)
+    add_term(table, i, weights[static_cast<size_t>(i - first)] / sum);
+}
+
+// The mean of the input that output o overlaps.
+void add_area(InterpolateTable& table, int64_t o) {
+  const int64_t first = o * table.input / table.output;
+  const int64_t end = divide_up((o + 1) * table.input, table.output);
+  for (int64_t i = first; i < end; ++i) add_term(table, i, 1 / static_cast<double>(end - first));
+}
+
+InterpolateTable make_table(const InterpolateOptions& options, int64_t in, int64_t out,
+                            double scale_factor, int spatial) {
+  const InterpolateMode mode = options.mode;
+  const bool align = options.align_corners.value_or(false);
   double ratio =
       scale_factor > 0 ? 1 / scale_factor : static_cast<double>(in) / static_cast<double>(out);
   if (align) ratio = out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
@@ -94,10 +121,13 @@ InterpolateTable make_table(InterpolateMode mode, int64_t in, int64_t out, doubl
     ratio = static_cast<double>(in) / static_cast<double>(out);
   InterpolateTable table{in, out, {0}, {}, {}};
   for (int64_t o = 0; o < out; ++o) {
-    const Terms terms = terms_of(mode, o, in, out, ratio, align);
-    for (int k = 0; k < terms.count; ++k) {
-      table.index.push_back(static_cast<int32_t>(terms.index[k]));
-      table.weight.push_back(terms.weight[k]);
+    if (mode == InterpolateMode::area) {
+      add_area(table, o);
+    } else if (options.antialias) {
+      add_smoothed(table, mode, o, ratio);
+    } else {
+      const Terms terms = terms_of(mode, o, in, out, ratio, align);
+      for (int k = 0; k < terms.count; ++k) add_term(table, terms.index[k], terms.weight[k]);
     }
     table.first.push_back(static_cast<int32_t>(table.index.size()));
   }
@@ -142,9 +172,10 @@ void check_mode(const Tensor& input, const InterpolateOptions& options) {
   switch (options.mode) {
     case InterpolateMode::nearest:
     case InterpolateMode::nearest_exact:
+    case InterpolateMode::area:
       check(n >= 3 && n <= 5, op, "input must be (N, C, L), (N, C, H, W) or (N, C, D, H, W)",
             input.shape());
-      check(!options.align_corners, op, "align_corners isn't for the nearest modes",
+      check(!options.align_corners, op, "align_corners isn't for the nearest modes and area",
             options.align_corners.value_or(false));
       break;
     case InterpolateMode::linear:
@@ -160,6 +191,9 @@ void check_mode(const Tensor& input, const InterpolateOptions& options) {
       check(n == 5, op, "trilinear takes (N, C, D, H, W)", input.shape());
       break;
   }
+  check(!options.antialias || options.mode == InterpolateMode::bilinear ||
+            options.mode == InterpolateMode::bicubic,
+        op, "antialias is for bilinear and bicubic", "another mode");
   for (int d = 1; d < n; ++d)
     check(input.shape()[d] > 0 && input.shape()[d] <= kLargest / 4, op,
           "sizes must be positive and below 2^29, but that of the batch", input.shape());
@@ -212,9 +246,8 @@ InterpolatePlanRef kernel::interpolate_plan(const Shape& from, const Shape& to,
   InterpolatePlan plan{from.size() - 2, {}};
   for (int d = 0; d < plan.spatial; ++d) {
     plan.tables[3 - plan.spatial + d] =
-        make_table(options.mode, from[2 + d], to[2 + d],
-                   options.recompute_scale_factor ? 0 : factor_of(options, d),
-                   options.align_corners.value_or(false), plan.spatial);
+        make_table(options, from[2 + d], to[2 + d],
+                   options.recompute_scale_factor ? 0 : factor_of(options, d), plan.spatial);
   }
   return std::make_shared<const InterpolatePlan>(std::move(plan));
 }

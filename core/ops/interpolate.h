@@ -10,14 +10,15 @@
 namespace aorta {
 
 /// linear takes (N, C, L), bilinear and bicubic (N, C, H, W), trilinear (N, C, D, H, W), and both
-/// nearest all three.
+/// nearest and area all three.
 enum class InterpolateMode : uint8_t {
   nearest,
   nearest_exact,
   linear,
   bilinear,
   bicubic,
-  trilinear
+  trilinear,
+  area
 };
 
 /// Either `size` or `scale_factor`: a number for each spatial dimension or one for all.
@@ -26,18 +27,23 @@ struct InterpolateOptions {
   List<double> scale_factor = {};  // sizes are floor(size * scale_factor)
   InterpolateMode mode = InterpolateMode::nearest;
   /// The corners of input and output are the same points (else: the corners of their pixels). Not
-  /// for the nearest modes.
+  /// for the nearest modes and area.
   std::optional<bool> align_corners = {};
   /// Take the ratio of the sizes instead of `scale_factor` itself.
   bool recompute_scale_factor = false;
+  /// Smooth what the smaller image can't show. For bilinear and bicubic.
+  bool antialias = false;
 };
 
 /// Resamples the spatial dimensions. Output position o is point s = (o + 1/2) r - 1/2 of the input,
 /// where r = 1 / scale_factor, or the ratio of the sizes; with align_corners, o (in - 1) / (out -
 /// 1). nearest takes position floor(o r), nearest_exact floor((o + 1/2) r). The linear modes weight
 /// the two neighbours of s along each dimension by 1 - distance; bicubic weights four by Keys'
-/// kernel with a = -0.75. Positions outside are those at the border. Floating dtypes; half types
-/// are computed in f32 and rounded once. channels_last is kept. As PyTorch's, without antialias.
+/// kernel with a = -0.75. Positions outside are those at the border. With antialias the kernel
+/// (Keys' with a = -0.5) is r times as wide where r > 1, and the weights of what lies inside have
+/// the sum 1, as Pillow's. area is the mean of the pixels that an output overlaps, as
+/// adaptive_avg_pool. Floating dtypes; half types are computed in f32 and rounded once.
+/// channels_last is kept.
 Tensor interpolate(const Tensor& input, const InterpolateOptions& options);
 
 }  // namespace aorta

@@ -151,6 +151,8 @@ Names interpolate(const ExportCall& call) {
   const InterpolateMode mode = options.mode;
   if (mode == InterpolateMode::nearest || mode == InterpolateMode::nearest_exact)
     return {picked(call, *kernel::interpolate_plan(from, to, options))};
+  if (mode == InterpolateMode::area || options.antialias)  // not as ONNX's Resize of opset 17
+    return {weighted(call, *kernel::interpolate_plan(from, to, options))};
   const bool is_cubic = mode == InterpolateMode::bicubic;
   const bool is_aligned = options.align_corners.value_or(false);
   Attributes attributes{

@@ -88,6 +88,36 @@ std::vector<Call> calls() {
          return {
              interpolate(x[0], {.scale_factor = {1.5}, .mode = trilinear, .align_corners = true})};
        }},
+      {"area",
+       [](const Tensors& x) -> Tensors {
+         return {interpolate(x[0], {.size = {3, 9}, .mode = area})};
+       }},
+      {"area_lines",
+       [](const Tensors& x) -> Tensors {
+         return {interpolate(x[0], {.scale_factor = {0.6}, .mode = area})};
+       }},
+      {"area_volumes",
+       [](const Tensors& x) -> Tensors {
+         return {interpolate(x[0], {.size = {2, 3, 7}, .mode = area})};
+       }},
+      {"bilinear_smooth",
+       [](const Tensors& x) -> Tensors {
+         return {interpolate(x[0], {.size = {2, 9}, .mode = bilinear, .antialias = true})};
+       }},
+      {"bilinear_smooth_factor",
+       [](const Tensors& x) -> Tensors {
+         return {
+             interpolate(x[0], {.scale_factor = {0.45, 0.7}, .mode = bilinear, .antialias = true})};
+       }},
+      {"bicubic_smooth",
+       [](const Tensors& x) -> Tensors {
+         return {interpolate(x[0], {.size = {3, 2}, .mode = bicubic, .antialias = true})};
+       }},
+      {"bicubic_smooth_corners",
+       [](const Tensors& x) -> Tensors {
+         return {interpolate(
+             x[0], {.size = {2, 4}, .mode = bicubic, .align_corners = true, .antialias = true})};
+       }},
   };
 }
 
@@ -108,7 +138,11 @@ std::vector<BadCall> bad_calls() {
       {[] {
          interpolate(ones({1, 1, 4}), {.size = {2}, .align_corners = true});
        },
-       "interpolate: align_corners isn't for the nearest modes, got true"},
+       "interpolate: align_corners isn't for the nearest modes and area, got true"},
+      {[] {
+         interpolate(ones({1, 1, 4}), {.size = {2}, .antialias = true});
+       },
+       "interpolate: antialias is for bilinear and bicubic, got another mode"},
       {[] {
          interpolate(ones({1, 1, 4}), {});
        },

@@ -2,6 +2,7 @@
 // f32, and its gradients by finite differences.
 #include <aorta/autograd/gradcheck_gtest.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/nn/attention_cases.h>
 #include <aorta/tests/nn/fixture.h>
 #include <aorta/tests/nn/parametrized_cases.h>
 #include <aorta/tests/nn/table_cases.h>
@@ -47,27 +48,6 @@ Tensors call_lstm_cell(Module& module, const Tensors& inputs) {
   if (inputs.size() > 1) state = {inputs.at(1), inputs.at(2)};
   const LstmState next = dynamic_cast<LSTMCell&>(module)(inputs.at(0), state);
   return {next.h, next.c};
-}
-
-Tensors call_mha(Module& module, const Tensors& inputs) {
-  AttentionMasks masks;
-  if (inputs.size() > 3) masks = {.key_padding_mask = inputs[3], .attn_mask = inputs.at(4)};
-  const auto& attention = dynamic_cast<MultiheadAttention&>(module);
-  const auto result = attention(inputs.at(0), inputs.at(1), inputs.at(2), masks);
-  // Without weights it goes another way.
-  const auto alone = attention(inputs[0], inputs[1], inputs[2], masks, false);
-  const DType dtype = result.output.dtype();
-  EXPECT_TRUE(near(alone.output.to(DType::f64), result.output.to(DType::f64),
-                   dtype == DType::f64   ? 1e-12
-                   : dtype == DType::f32 ? 2e-5
-                                         : 2e-2));
-  return {result.output, result.weights};
-}
-
-Tensors call_encoder(Module& module, const Tensors& inputs) {
-  AttentionMasks masks;
-  if (inputs.size() > 1) masks = {.key_padding_mask = inputs.at(2), .attn_mask = inputs[1]};
-  return {dynamic_cast<TransformerEncoderLayer&>(module)(inputs.at(0), masks)};
 }
 
 template <class M, class... Arguments>
@@ -175,13 +155,6 @@ std::vector<Case> sequences() {
   const auto rnn = [](const RNNOptions& o) { return [o] { return AnyModule(RNN(4, 3, o)); }; };
   const auto lstm = [](const Options& o) { return [o] { return AnyModule(LSTM(4, 3, o)); }; };
   const auto gru = [](const Options& o) { return [o] { return AnyModule(GRU(4, 3, o)); }; };
-  using Attention = MultiheadAttentionOptions;
-  const auto mha = [](int64_t heads, const Attention& o) {
-    return [heads, o] { return AnyModule(MultiheadAttention(6, heads, o)); };
-  };
-  const auto encoder = [](const TransformerEncoderLayerOptions& o) {
-    return [o] { return AnyModule(TransformerEncoderLayer(6, 2, o)); };
-  };
   return {
       {"rnn", rnn({}), call_rnn},
       {"rnn_relu_deep",
@@ -212,27 +185,6 @@ std::vector<Case> sequences() {
        call_lstm_cell},
       {"gru_cell", [] { return AnyModule(GRUCell(4, 3)); }, call_cell<GRUCell>},
       {"gru_cell_unbatched", [] { return AnyModule(GRUCell(4, 3)); }, call_cell<GRUCell>},
-      {"mha", mha(2, {}), call_mha},
-      {"mha_other_features", mha(3, {.bias = false, .batch_first = true, .kdim = 4, .vdim = 5}),
-       call_mha},
-      {"mha_unbatched", mha(2, {}), call_mha},
-      {"mha_masks", mha(2, {}), call_mha},
-      {"mha_floating_masks", mha(2, {}), call_mha},
-      {"mha_mask_a_head", mha(2, {.batch_first = true}), call_mha},
-      {"mha_unbatched_mask_a_head", mha(2, {}), call_mha},
-      {"encoder_layer_masks", encoder({.dim_feedforward = 8, .dropout = 0, .batch_first = true}),
-       call_encoder},
-      {"encoder_layer_floating_masks",
-       encoder({.dim_feedforward = 8, .dropout = 0, .batch_first = true}), call_encoder},
-      {"encoder_layer", encoder({.dim_feedforward = 8, .dropout = 0}), call_encoder},
-      {"encoder_layer_norm_first",
-       encoder({.dim_feedforward = 8,
-                .dropout = 0,
-                .activation = TransformerActivation::gelu,
-                .batch_first = true,
-                .norm_first = true,
-                .bias = false}),
-       call_encoder},
   };
 }
 
@@ -324,8 +276,8 @@ std::vector<Case> activations() {
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const auto& family :
-       {convolutions(), pools(), norms(), sequences(), transformers(), paddings(), others(),
-        activations(), tables_and_windows(), parametrizations()}) {
+       {convolutions(), pools(), norms(), sequences(), attention_cases(), transformers(),
+        paddings(), others(), activations(), tables_and_windows(), parametrizations()}) {
     cases.insert(cases.end(), family.begin(), family.end());
   }
   return cases;

@@ -550,29 +550,6 @@ TEST(RReLU, SlopesAreRandomInTrainingAndTheirMeanAfterwards) {
   EXPECT_TRUE(near(layer(x), full({1000}, -0.2), 1e-6));
 }
 
-TEST(MultiheadAttention, MasksHideKeys) {
-  const MultiheadAttention attention(4, 2, {.batch_first = true});
-  const Tensor q = randn({2, 3, 4}), k = randn({2, 5, 4});
-  const Tensor padding =
-      tensor({{false, false, false, true, true}, {false, false, false, false, true}});
-  for (const bool need_weights : {true, false}) {
-    const AttentionOutput out = attention(q, k, k, {.key_padding_mask = padding}, need_weights);
-    const Tensor first = attention(q[0], k[0].narrow(0, 0, 3), k[0].narrow(0, 0, 3)).output;
-    const Tensor second = attention(q[1], k[1].narrow(0, 0, 4), k[1].narrow(0, 0, 4)).output;
-    EXPECT_TRUE(near(out.output, stack({first, second}), 1e-5));
-    EXPECT_EQ(out.weights.defined(), need_weights);
-  }
-  const Tensor x = randn({2, 4, 4});
-  const Tensor later = triu(ones({4, 4}, {.dtype = DType::boolean}), 1);
-  const Tensor masked = attention(x, x, x, {.attn_mask = later}).output;
-  EXPECT_TRUE(near(attention(x, x, x, {.is_causal = true}).output, masked, 1e-5));
-  EXPECT_TRUE(near(attention(x, x, x, {.is_causal = true}, false).output, masked, 1e-5));
-  EXPECT_EQ(error_of([&] {
-              attention(x, x, x, {.attn_mask = zeros({3, 4})});
-            }),
-            "MultiheadAttention: attn_mask must be (L, S) or (N heads, L, S), got [3,4]");
-}
-
 TEST(ConvTranspose, ReachesAnOutputSize) {
   const ConvTranspose2d up(2, 3, 3, {.stride = 2, .padding = 1});
   const Tensor x = randn({1, 2, 5, 5});

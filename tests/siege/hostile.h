@@ -129,7 +129,7 @@ constexpr int count_of(DType) { return kDTypeCount; }
 constexpr int count_of(Reduction) { return 4; }
 constexpr int count_of(PadMode) { return 4; }
 constexpr int count_of(ScatterReduce) { return 5; }
-constexpr int count_of(InterpolateMode) { return 6; }
+constexpr int count_of(InterpolateMode) { return 7; }
 constexpr int count_of(MemoryFormat) { return 3; }
 template <class E>
 constexpr int count_of(E) {
