@@ -103,10 +103,11 @@ class Module {
   std::vector<Tensor> buffers(bool recurse = true) const;
   using NamedModules = std::vector<std::pair<std::string, Module*>>;
   NamedModules named_children();
-  /// Those without their names: `net.children()` are the modules that are members of it.
+  /// The modules of named_children(), without their names.
   std::vector<Module*> children();
   /// This module, under an empty name, and all inside it, each once.
   NamedModules named_modules();
+  /// The modules of named_modules(), without their names.
   std::vector<Module*> modules();
   /// The module of that dotted name; throws `Module: name must be one of its modules, got "x"`.
   Module& get_submodule(const Text& name);

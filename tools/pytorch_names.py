@@ -231,7 +231,7 @@ def programs_list(root):
     places = {(module, name): found for module, uses in programs(root).items() for name, found in uses.items()}
     numbers = (len({p for found in places.values() for p in found}), len(places), count,
                sum(len(names) for names in groups.values()), sum(len(names) for names in why.values()))
-    head = ("The %d programs of pytorch/examples use %d names. Of these %d are there, %d are written otherwise, as this table and "
+    head = ("The %d programs of pytorch/examples (but those of fx, which train nothing) use %d names. Of these %d are there, %d are written otherwise, as this table and "
             "those of the modules below say, and %d are left out." % numbers)
     known = {(module, name) for module, names in index(root).items() for name in names}
     lines = ["", "### The programs of pytorch/examples", ""] + textwrap.wrap(head, WIDTH)

@@ -232,7 +232,7 @@ OTHERWISE = {
         "Queue SimpleQueue JoinableQueue Pipe": "`data::TensorQueue`",
         "Array Value RawArray RawValue": "a tensor in shared memory, `zeros({4}).share_memory()`",
         "get_start_method set_start_method get_all_start_methods get_context set_executable set_forkserver_preload":
-            "`StartMethod` of a `DataLoader`; the zygote is the forkserver",
+            "`StartMethod` of a `DataLoader`, `Process` or `ProcessPool`; the zygote is the forkserver",
         "get_sharing_strategy set_sharing_strategy get_all_sharing_strategies allow_connection_pickling reducer":
             "descriptors, always",
         "ProcessError ProcessExitedException ProcessRaisedException TimeoutError AuthenticationError BufferTooShort": "`aorta::Error`",

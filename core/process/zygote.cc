@@ -42,11 +42,12 @@ Zygote& zygote() {
 }
 
 // What ends a program is for the program, not for its copies, until one asks for it: blocked, it is
-// kept for then.
+// kept for then. The default action, for a handler of the program's must not run in its copy, and
+// to ignore a signal would lose one that has come since the fork.
 void leave_signals_to_program(sigset_t& mask) {
   sigemptyset(&mask);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    ::signal(number, SIG_IGN);  // a handler of the program's must not run in its copy
+    ::signal(number, SIG_DFL);
     sigaddset(&mask, number);
   }
 }

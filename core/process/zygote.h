@@ -23,7 +23,7 @@ struct ProcessContext {
 };
 
 /// What a new process does; it ends with it. An exception's text goes to stderr and the exit code
-/// is 1. SIGINT, SIGTERM and SIGHUP are ignored, devices refused, numeric threads are one.
+/// is 1. SIGINT, SIGTERM and SIGHUP are blocked, devices refused, numeric threads are one.
 using ProcessMain = void (*)(ProcessContext& context);
 
 /// A process that start_process() made.
@@ -45,7 +45,8 @@ StartedProcess start_process(ProcessMain main, std::string_view payload,
                              std::span<const int> descriptors, StartMethod method);
 
 /// Forks this process. Output that is still buffered is written first, in the parent. In the child
-/// returns 0, with SIGINT, SIGTERM and SIGHUP ignored and blocked: who handles them unblocks them.
+/// returns 0, with SIGINT, SIGTERM and SIGHUP at their defaults and blocked: who handles them
+/// unblocks them.
 pid_t fork_process();
 /// Ends this process at once, without destructors, after writing buffered output.
 [[noreturn]] void exit_process(int code);

@@ -84,10 +84,9 @@ std::optional<int> end_status(StartedProcess& process, double seconds) {
 
 }  // namespace
 
-void Process::start(const ArgumentWriter& writer) {
+void Process::start(const ArgumentWriter& writer, StartMethod method) {
   check(writer.refusal().empty(), "process", "arguments must be portable", writer.refusal());
-  process_ =
-      start_process(process_main, writer.text(), writer.descriptors(), StartMethod::automatic);
+  process_ = start_process(process_main, writer.text(), writer.descriptors(), method);
 }
 
 Process::~Process() {
@@ -118,7 +117,8 @@ void Process::kill() {
   if (!code_) send_signal(process_.pidfd, SIGKILL);
 }
 
-ProcessPool::ProcessPool(int processes) : workers_(static_cast<size_t>(std::max(processes, 0))) {
+ProcessPool::ProcessPool(int processes, StartMethod method)
+    : workers_(static_cast<size_t>(std::max(processes, 0))), method_(method) {
   check(processes >= 1, "process_pool", "there must be a process", processes);
   for (Worker& worker : workers_) start(worker);
 }
@@ -128,7 +128,7 @@ ProcessPool::~ProcessPool() {
 }
 
 void ProcessPool::start(Worker& worker) {
-  worker.process = start_process(pool_main, "", {}, StartMethod::automatic);
+  worker.process = start_process(pool_main, "", {}, method_);
 }
 
 void ProcessPool::stop(Worker& worker) {

@@ -31,15 +31,21 @@ void call(ArgumentReader& reader, ArgumentWriter& result) {
 ///     const Tensor sums = zeros({4}).share_memory();
 ///     data::Process worker(+[](const Tensor& sums, int64_t i) { sums[i].fill_(7); }, sums, 2);
 ///     worker.join();
+///
+/// How it starts is a loader's StartMethod: with `StartMethod::spawn` in front of the function it
+/// has nothing of the program but its arguments, as a new one, and `main` runs up to `init()`.
 class Process {
  public:
   template <class... Parameters, class... Arguments>
-  explicit Process(void (*function)(Parameters...), const Arguments&... arguments) {
+  explicit Process(void (*function)(Parameters...), const Arguments&... arguments)
+      : Process(StartMethod::automatic, function, arguments...) {}
+  template <class... Parameters, class... Arguments>
+  Process(StartMethod method, void (*function)(Parameters...), const Arguments&... arguments) {
     ArgumentWriter writer;
     Portable<detail::Call>::write(writer, &detail::call<void, Parameters...>);
     Portable<void (*)(Parameters...)>::write(writer, function);
     (Portable<std::decay_t<Parameters>>::write(writer, arguments), ...);
-    start(writer);
+    start(writer, method);
   }
   Process(Process&& other) noexcept = default;
   Process& operator=(Process&&) = delete;
@@ -57,7 +63,7 @@ class Process {
   void kill();
 
  private:
-  void start(const ArgumentWriter& writer);
+  void start(const ArgumentWriter& writer, StartMethod method);
 
   StartedProcess process_;
   std::optional<int> code_;
@@ -69,7 +75,7 @@ class Process {
 ///     const std::vector<double> areas = pool.map(+[](const std::string& path) { ... }, paths);
 class ProcessPool {
  public:
-  explicit ProcessPool(int processes);
+  explicit ProcessPool(int processes, StartMethod method = StartMethod::automatic);
   ~ProcessPool();
   ProcessPool(const ProcessPool&) = delete;
   ProcessPool& operator=(const ProcessPool&) = delete;
@@ -114,6 +120,7 @@ class ProcessPool {
   std::optional<std::string> collect(Worker& worker, const ReadResult& read);
 
   std::vector<Worker> workers_;
+  StartMethod method_;
 };
 
 }  // namespace aorta::data

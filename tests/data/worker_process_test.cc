@@ -14,6 +14,7 @@
 #include <set>
 
 #include <aorta/tests/data/worker_processes.h>
+#include <aorta/tests/data/worker_scenarios.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/forked.h>
 #include <gtest/gtest.h>
@@ -37,6 +38,43 @@ TEST(Process, SharesSharedTensorsAndCopiesOthers) {
   EXPECT_EQ(second.join(), 0);
   EXPECT_EQ(shared.to_vector<float>(), (std::vector<float>{0, 0, 7, 5}));
   EXPECT_EQ(copied.to_vector<float>(), (std::vector<float>{0, 0, 0, 0}));
+}
+
+// What the program set before init() the zygote's children and its copies know.
+TEST(Process, ASpawnedOneHasNothingOfTheProgramButItsArguments) {
+  const Tensor shared = zeros({2}).share_memory();
+  const auto tell = +[](const Tensor& to, const std::string& text) {
+    to[1].fill_(to[0].item<double>() + static_cast<double>(text.size()));
+    _exit(is_set_before_init ? 3 : 4);
+  };
+  double expected = 0;
+  for (const auto& [method, code] :
+       {std::pair(StartMethod::zygote, 3), std::pair(StartMethod::spawn, 4),
+        std::pair(StartMethod::fork, 3)}) {
+    shared[0].fill_(++expected);
+    EXPECT_EQ(Process(method, tell, shared, "12345").join(), code);
+    EXPECT_EQ(shared[1].item<double>(), expected + 5);
+  }
+  EXPECT_EQ(Process(
+                StartMethod::spawn, +[] { fail("job", "it must work", 3); })
+                .join(),
+            1);
+  Process sleeper(
+      StartMethod::spawn, +[] { sleep(60); });
+  EXPECT_TRUE(sleeper.is_alive());
+  sleeper.terminate();
+  EXPECT_EQ(sleeper.join(), -SIGTERM);
+}
+
+TEST(ProcessPool, SpawnsItsProcessesAnewWhenTheyDie) {
+  ProcessPool pool(2, StartMethod::spawn);
+  const auto place = +[](int64_t i) {
+    if (i == 5) raise(SIGKILL);
+    return is_set_before_init ? -1 : i;
+  };
+  EXPECT_EQ(pool.map(place, {1, 2, 3, 4}), (std::vector<int64_t>{1, 2, 3, 4}));
+  EXPECT_NE(error_of([&] { pool.map(place, {5, 1}); }), "");
+  EXPECT_EQ(pool.map(place, {6, 7, 8}), (std::vector<int64_t>{6, 7, 8}));
 }
 
 // The zygote forks before it copies: what would take more memory than there is, or longer than the
@@ -145,10 +183,13 @@ TEST(Process, IsWaitedForHoweverLong) {
 }
 
 TEST(Process, IsEndedBeforeItHasBegun) {
-  for (int i = 0; i < 20; ++i) {
-    Process sleeper(+[] { sleep(60); });
-    sleeper.terminate();
-    ASSERT_EQ(sleeper.join(30), std::optional<int>(-SIGTERM)) << i;
+  for (const StartMethod method : {StartMethod::zygote, StartMethod::fork, StartMethod::spawn}) {
+    for (int i = 0; i < 20; ++i) {
+      Process sleeper(
+          method, +[] { sleep(60); });
+      sleeper.terminate();
+      ASSERT_EQ(sleeper.join(30), std::optional<int>(-SIGTERM)) << i;
+    }
   }
 }
 

@@ -262,6 +262,17 @@ class Examples(unittest.TestCase):
         self.assertGreater(network, 80)  # by chance 25
         self.assertGreater(network, features + 20)
 
+    @needs_digits
+    def test_hogwild(self):
+        write_small_mnist(self.folder)
+        output = self.run_program("hogwild", "3", "2", self.folder)
+        losses = [self.numbers(r"process %d, epoch \d: loss (\S+)" % rank, output) for rank in (1, 2, 3)]
+        self.assertEqual([len(found) for found in losses], [2, 2, 2])
+        # All of them go on from what the others have learnt too, and the parent has it.
+        self.assertLess(max(found[-1] for found in losses), 1)
+        self.assertGreater(self.numbers(r"(\S+) % of the test set", output)[0], 80)
+        self.assertIn("mnist: the folder must hold", self.run_program("hogwild", "1", "1", "nowhere", status=1))
+
     def test_landmarks(self):
         marks = self.run_program("landmarks", ".", TMPDIR=self.folder).splitlines()
         # 4 epochs of 6 faces with two blue eyes and a red mouth; few points leave the picture.
