@@ -211,6 +211,47 @@ Names tanhshrink(const ExportCall& call) {
   return {call.node("Sub", {x, call.node("Tanh", {x})})};
 }
 
+// |x| = mantissa 2^exponent by products with powers of 2, which are exact: of a halving series of
+// k, 2^-k where the mantissa is at least 2^(k - 1), and then 2^k where it is below 2^-k. What is 0,
+// infinite or NaN ends outside of [1/2, 1).
+struct MantissaExponent {
+  std::string mantissa, exponent, is_there;
+};
+MantissaExponent parts_of(const ExportCall& call) {
+  const DType dtype = call.computed_dtype();
+  std::string m = call.node("Abs", {call.computed(0)}), e = call.number(0, dtype);
+  const auto step = [&](const char* comparison, double bound, double factor, double exponent) {
+    const std::string goes = call.node(comparison, {m, call.number(bound, dtype)});
+    const std::string by =
+        call.node("Where", {goes, call.number(factor, dtype), call.number(1, dtype)});
+    const std::string more =
+        call.node("Where", {goes, call.number(exponent, dtype), call.number(0, dtype)});
+    m = call.node("Mul", {m, by});
+    e = call.node("Add", {e, more});
+  };
+  const int largest = dtype == DType::f64 ? 512 : 64;  // subnormal numbers need it twice
+  for (int k = largest; k > 0; k /= 2)
+    step("GreaterOrEqual", std::ldexp(1, k - 1), std::ldexp(1, -k), k);
+  step("GreaterOrEqual", 1, 0.5, 1);
+  step("Less", std::ldexp(1, -largest), std::ldexp(1, largest), -largest);
+  for (int k = largest; k > 0; k /= 2) step("Less", std::ldexp(1, -k), std::ldexp(1, k), -k);
+  const std::string large = call.node("GreaterOrEqual", {m, call.number(0.5, dtype)});
+  return {m, e, call.node("And", {large, call.node("Less", {m, call.number(1, dtype)})})};
+}
+Names frexp(const ExportCall& call) {
+  const MantissaExponent parts = parts_of(call);
+  const std::string x = call.computed(0), zero = call.number(0, call.computed_dtype());
+  const std::string is_negative = call.node("Less", {x, zero});
+  const std::string signed_one =
+      call.node("Where", {is_negative, call.node("Neg", {parts.mantissa}), parts.mantissa});
+  return {call.rounded(call.node("Where", {parts.is_there, signed_one, x}))};
+}
+Names frexp_exponent(const ExportCall& call) {
+  const MantissaExponent parts = parts_of(call);
+  const std::string zero = call.number(0, call.computed_dtype());
+  return {call.rounded(call.node("Where", {parts.is_there, parts.exponent, zero}))};
+}
+
 // ---- To bool. ONNX's take floating inputs alone.
 
 Names isnan(const ExportCall& call) {
@@ -290,6 +331,8 @@ void add_pointwise_exports(Exports& table) {
   table["isneginf"] = isneginf;
   table["signbit"] = signbit;
   table["sinc"] = sinc;
+  table["frexp"] = frexp;
+  table["frexp_exponent"] = frexp_exponent;
   table["logical_not"] = logical_not;
   table["bitwise_not"] = bitwise_not;
 }

@@ -38,15 +38,12 @@ RunningStatistics next_statistics(const Inputs& x, double kept) {
 Run batch(const Node& node) {
   const double eps = eps_of(node), kept = node.number("momentum", 0.9);
   const bool by_file = node.opset() >= 14 && node.flag("training_mode", false);
-  if (node.opset() < 9) {
-    const int64_t spatial = node.integer("spatial", 1);
-    node.check(spatial == 1, "attribute spatial must be 1", spatial);
-  }
+  const bool by_channel = node.opset() >= 9 || node.flag("spatial", true);
   node.check(by_file || node.outputs() == 1, "statistics must be outputs in training_mode alone",
              node.outputs(), " outputs");
   // What a caller gives, another node makes or a Constant holds stays as it is.
   const bool moves = node.is_buffer(3) && node.is_buffer(4);
-  return [=](const Inputs& x) -> Tensors {
+  const auto of_channels = [=](const Inputs& x) -> Tensors {
     const BatchNormFuncOptions training{.training = true, .momentum = 1 - kept, .eps = eps};
     if (!by_file && !x.training()) return {batch_norm(x[0], x[3], x[4], x[1], x[2], {.eps = eps})};
     // The network's own statistics move on as nn::BatchNorm's do.
@@ -60,6 +57,13 @@ Run batch(const Node& node) {
       x[4].copy_(next.var);
     }
     return {y, next.mean, next.var};
+  };
+  if (by_channel) return of_channels;
+  // Each element has statistics of its own, as if it were a channel.
+  return [=](const Inputs& x) -> Tensors {
+    Values flat;
+    for (size_t i = 0; i < x.size(); ++i) flat.push_back(x[i].flatten(i == 0 ? 1 : 0));
+    return {of_channels(Inputs(flat, x.training()))[0].reshape(x[0].shape())};
   };
 }
 

@@ -10,10 +10,54 @@
 #include <aorta/core/ops/view.h>
 #include <aorta/onnx/operators.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <limits>
+
 // Recurrent layers: X (T, N, I), W (D, G H, I), R (D, G H, H), B (D, 2 G H), lengths (N), initial
 // states (D, N, H); Y (T, D, N, H) and the last states (D, N, H), with G gates and D directions.
 namespace aorta::onnx {
 namespace {
+
+/// A function that gates or states go through, by its name in files: which numbers it takes, and
+/// what they are where a node gives none (NaN: it must give one).
+struct Activation {
+  const char* name;
+  std::vector<double> numbers;  // alpha, and beta
+  Tensor (*apply)(const Tensor& x, double alpha, double beta);
+};
+
+const std::vector<Activation>& activations() {
+  using T = const Tensor&;
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  static const std::vector<Activation> all{
+      {"Sigmoid", {}, +[](T x, double, double) { return sigmoid(x); }},
+      {"Tanh", {}, +[](T x, double, double) { return tanh(x); }},
+      {"Relu", {}, +[](T x, double, double) { return relu(x); }},
+      {"Softsign", {}, +[](T x, double, double) { return softsign(x); }},
+      {"Softplus", {}, +[](T x, double, double) { return softplus(x); }},
+      {"LeakyRelu", {0.01}, +[](T x, double alpha, double) { return leaky_relu(x, alpha); }},
+      {"ThresholdedRelu", {1}, +[](T x, double alpha, double) { return threshold(x, alpha, 0.0); }},
+      {"Elu", {1}, +[](T x, double alpha, double) { return elu(x, alpha); }},
+      {"HardSigmoid",
+       {0.2, 0.5},
+       +[](T x, double alpha, double beta) { return clamp(add(mul(x, alpha), beta), 0, 1); }},
+      {"Affine",
+       {none, none},
+       +[](T x, double alpha, double beta) { return add(mul(x, alpha), beta); }},
+      {"ScaledTanh", {none, none}, +[](T x, double alpha, double beta) {
+         return mul(tanh(mul(x, beta)), alpha);
+       }}};
+  return all;
+}
+
+// Files may write a name in any case.
+bool is_name(const std::string& text, const char* name) {
+  const std::string_view other = name;
+  return std::equal(text.begin(), text.end(), other.begin(), other.end(),
+                    [](char a, char b) { return std::tolower(a) == std::tolower(b); });
+}
 
 enum class Direction : uint8_t { forward, reverse, bidirectional };
 
@@ -22,23 +66,68 @@ struct RecurrentAttributes {
   Direction direction;
   int64_t hidden;
   bool samples_first;
+  bool is_usual;  // the functions are the default ones, and nothing is clipped
+  double clip;    // of the gates, before their functions; none: infinite
 
-  // The activations must be `defaults`, once for each direction.
+  // The functions are `defaults` where the node names none, those of each direction in a row.
   RecurrentAttributes(const char* op, const Node& node, const std::vector<std::string>& defaults)
       : op(op),
         direction(static_cast<Direction>(
             node.choice("direction", {"forward", "reverse", "bidirectional"}))),
         hidden(node.integer("hidden_size", 0)),
-        samples_first(node.flag("layout", false)) {
-    node.check(!node.has("clip"), "attribute clip must be left out", node.number("clip", 0));
-    std::vector<std::string> given = node.texts("activations");
-    std::vector<std::string> wanted = defaults;
-    if (directions() == 2) wanted.insert(wanted.end(), defaults.begin(), defaults.end());
-    node.check(given.empty() || given == wanted, "activations must be the default ones",
-               given.empty() ? std::string() : io::quote(given[0]));
+        samples_first(node.flag("layout", false)),
+        clip(node.number("clip", std::numeric_limits<double>::infinity())),
+        per_direction_(defaults.size()) {
+    node.check(clip >= 0, "attribute clip must not be negative", clip);
+    std::vector<std::string> usual = defaults;
+    if (directions() == 2) usual.insert(usual.end(), defaults.begin(), defaults.end());
+    std::vector<std::string> names = node.texts("activations");
+    if (names.empty()) names = usual;
+    node.check(names.size() == usual.size(), "activations must be those of each direction",
+               names.size(), " for ", usual.size());
+    const std::vector<float> given[] = {node.numbers("activation_alpha"),
+                                        node.numbers("activation_beta")};
+    size_t next[] = {0, 0};
+    is_usual = std::isinf(clip);
+    for (size_t i = 0; i < names.size(); ++i) {
+      is_usual &= is_name(names[i], usual[i].c_str());
+      functions_.push_back(function_of(node, names[i]));
+      std::vector<double>& numbers = functions_.back().numbers;
+      for (size_t k = 0; k < numbers.size(); ++k) {
+        if (next[k] < given[k].size()) numbers[k] = given[k][next[k]++];
+        node.check(!std::isnan(numbers[k]),
+                   "activation_alpha and activation_beta must be given of that activation",
+                   io::quote(names[i]));
+      }
+    }
+    for (size_t k = 0; k < 2; ++k)
+      node.check(next[k] == given[k].size(),
+                 "activation_alpha and activation_beta must be of activations that take them",
+                 given[k].size(), " for ", next[k]);
   }
   int directions() const { return direction == Direction::bidirectional ? 2 : 1; }
   bool is_reverse(int d) const { return direction == Direction::reverse || d == 1; }
+
+  // The ith function of a direction.
+  Tensor apply(int d, size_t i, const Tensor& x) const {
+    const Activation& f = functions_[static_cast<size_t>(d) * per_direction_ + i];
+    const auto number = [&](size_t k) { return k < f.numbers.size() ? f.numbers[k] : 0; };
+    return f.apply(x, number(0), number(1));
+  }
+  // Gates are clipped before.
+  Tensor gate(int d, size_t i, const Tensor& x) const {
+    return apply(d, i, std::isinf(clip) ? x : clamp(x, -clip, clip));
+  }
+
+ private:
+  static Activation function_of(const Node& node, const std::string& name) {
+    for (const Activation& one : activations())
+      if (is_name(name, one.name)) return one;
+    node.fail("activations must be among ONNX's", io::quote(name));
+  }
+
+  size_t per_direction_;
+  std::vector<Activation> functions_;
 };
 
 // Gates in another order: the `order`th of the file's.
@@ -51,12 +140,13 @@ Tensor in_order(const Tensor& gates, const std::vector<int64_t>& order) {
 
 /// One direction's weights, its gates in the order of Aorta's ops.
 struct Weights {
+  int direction;
   Tensor w, r, w_bias, r_bias;
   Tensor peepholes;  // (3 H), of an LSTM: of the gates i, o and f, in the file's order
 };
 
 Weights weights_of(const Inputs& x, int d, const std::vector<int64_t>& order) {
-  Weights weights{in_order(x[1][d], order), in_order(x[2][d], order), {}, {}, {}};
+  Weights weights{d, in_order(x[1][d], order), in_order(x[2][d], order), {}, {}, {}};
   if (x.has(7)) weights.peepholes = x[7][d];
   if (x.has(3)) {
     const std::vector<Tensor> biases = chunk(x[3][d], 2, 0);
@@ -148,65 +238,74 @@ Tensors recur(const RecurrentAttributes& o, const Inputs& in, size_t states,
   return results;
 }
 
-// A step whose gates see the cell: i and f the one before, o the one after.
-LstmState peephole_step(const Weights& w, const Tensor& gates, const LstmState& state) {
-  const std::vector<Tensor> g = chunk(gates, 4, 1), p = chunk(w.peepholes, 3, 0);
-  const Tensor in = sigmoid(add(g[0], mul(p[0], state.c)));
-  const Tensor forget = sigmoid(add(g[1], mul(p[2], state.c)));
-  const Tensor c = add(mul(forget, state.c), mul(in, tanh(g[2])));
-  return {mul(sigmoid(add(g[3], mul(p[1], c))), tanh(c)), c};
+// A step of any functions, whose gates may see the cell: i and f the one before, o the one after.
+// The cell is clipped as a gate alone, not on its way out: onnxruntime reads the standard so.
+LstmState lstm_step(const RecurrentAttributes& o, bool coupled, const Weights& w,
+                    const Tensor& gates, const LstmState& state) {
+  const std::vector<Tensor> g = chunk(gates, 4, 1);
+  std::vector<Tensor> p;
+  if (w.peepholes.defined()) p = chunk(w.peepholes, 3, 0);
+  const auto seen = [&](size_t gate, size_t peephole, const Tensor& cell) {
+    return o.gate(w.direction, 0, p.empty() ? g[gate] : add(g[gate], mul(p[peephole], cell)));
+  };
+  const Tensor in = seen(0, 0, state.c);
+  const Tensor forget = coupled ? sub(1, in) : seen(1, 2, state.c);
+  const Tensor c = add(mul(forget, state.c), mul(in, o.gate(w.direction, 1, g[2])));
+  return {mul(seen(3, 1, c), o.apply(w.direction, 2, c)), c};
 }
 
 // Gates i, o, f, c in the file; the op's are i, f, c, o.
 Run lstm(const Node& node) {
   const RecurrentAttributes o("LSTM", node, {"Sigmoid", "Tanh", "Tanh"});
   const bool coupled = node.flag("input_forget", false);
-  node.check(!coupled, "attribute input_forget must be 0", 1);
-  return [o](const Inputs& x) -> Tensors {
-    return recur(o, x, 2, {0, 2, 3, 1}, [](const Weights& w, const Tensor& gates, Tensors& states) {
-      const Tensor hidden = linear(states[0], w.r, w.r_bias);
-      const LstmState next = w.peepholes.defined()
-                                 ? peephole_step(w, add(gates, hidden), {states[0], states[1]})
-                                 : kernel::lstm_gates(gates, hidden, states[1]);
-      states = {next.h, next.c};
-    });
+  return [=](const Inputs& x) -> Tensors {
+    return recur(o, x, 2, {0, 2, 3, 1},
+                 [&](const Weights& w, const Tensor& gates, Tensors& states) {
+                   const Tensor hidden = linear(states[0], w.r, w.r_bias);
+                   const LstmState next =
+                       o.is_usual && !coupled && !w.peepholes.defined()
+                           ? kernel::lstm_gates(gates, hidden, states[1])
+                           : lstm_step(o, coupled, w, add(gates, hidden), {states[0], states[1]});
+                   states = {next.h, next.c};
+                 });
   };
 }
 
 // Gates z, r, h in the file; the op's are r, z, n. The reset gate stands behind the recurrent
 // product, as the op has it, or before.
+Tensor gru_step(const RecurrentAttributes& o, bool behind, const Weights& w, const Tensor& gates,
+                const Tensor& h) {
+  const int64_t size = h.size(1);
+  const auto part = [&](const Tensor& x, int64_t dim, int64_t first, int64_t count) {
+    return x.defined() ? x.narrow(dim, first * size, count * size) : Tensor();
+  };
+  const auto product = [&](const Tensor& state, int64_t first, int64_t count) {
+    return linear(state, part(w.r, 0, first, count), part(w.r_bias, 0, first, count));
+  };
+  const Tensor rz = o.gate(w.direction, 0, add(part(gates, 1, 0, 2), product(h, 0, 2)));
+  const Tensor r = part(rz, 1, 0, 1), z = part(rz, 1, 1, 1);
+  const Tensor hidden = behind ? mul(r, product(h, 2, 1)) : product(mul(r, h), 2, 1);
+  const Tensor n = o.gate(w.direction, 1, add(part(gates, 1, 2, 1), hidden));
+  return add(n, mul(z, sub(h, n)));
+}
+
 Run gru(const Node& node) {
   const RecurrentAttributes o("GRU", node, {"Sigmoid", "Tanh"});
   const bool behind = node.flag("linear_before_reset", false);
   return [=](const Inputs& x) -> Tensors {
-    return recur(
-        o, x, 1, {1, 0, 2}, [behind](const Weights& w, const Tensor& gates, Tensors& states) {
-          const Tensor h = states[0];
-          if (behind) {
-            states[0] = kernel::gru_gates(gates, linear(h, w.r, w.r_bias), h);
-            return;
-          }
-          const int64_t size = h.size(1);
-          const Tensor rz_bias = w.r_bias.defined() ? w.r_bias.narrow(0, 0, 2 * size) : Tensor();
-          const Tensor n_bias = w.r_bias.defined() ? w.r_bias.narrow(0, 2 * size, size) : Tensor();
-          const Tensor rz = sigmoid(
-              add(gates.narrow(1, 0, 2 * size), linear(h, w.r.narrow(0, 0, 2 * size), rz_bias)));
-          const Tensor r = rz.narrow(1, 0, size), z = rz.narrow(1, size, size);
-          const Tensor n = tanh(add(gates.narrow(1, 2 * size, size),
-                                    linear(mul(r, h), w.r.narrow(0, 2 * size, size), n_bias)));
-          states[0] = add(n, mul(z, sub(h, n)));
-        });
+    return recur(o, x, 1, {1, 0, 2}, [&](const Weights& w, const Tensor& gates, Tensors& states) {
+      const Tensor h = states[0];
+      states[0] = behind && o.is_usual ? kernel::gru_gates(gates, linear(h, w.r, w.r_bias), h)
+                                       : gru_step(o, behind, w, gates, h);
+    });
   };
 }
 
 Run rnn(const Node& node) {
-  const std::vector<std::string> given = node.texts("activations");
-  const bool relu_only = !given.empty() && given[0] == "Relu";
-  const RecurrentAttributes o("RNN", node, {relu_only ? "Relu" : "Tanh"});
+  const RecurrentAttributes o("RNN", node, {"Tanh"});
   return [=](const Inputs& x) -> Tensors {
-    return recur(o, x, 1, {0}, [relu_only](const Weights& w, const Tensor& gates, Tensors& states) {
-      const Tensor sum = add(gates, linear(states[0], w.r, w.r_bias));
-      states[0] = relu_only ? relu(sum) : tanh(sum);
+    return recur(o, x, 1, {0}, [&](const Weights& w, const Tensor& gates, Tensors& states) {
+      states[0] = o.gate(w.direction, 0, add(gates, linear(states[0], w.r, w.r_bias)));
     });
   };
 }

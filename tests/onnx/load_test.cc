@@ -81,6 +81,33 @@ TEST_P(Exported, IsAValueWithState) {
 INSTANTIATE_TEST_SUITE_P(Onnx, Exported, ::testing::Values("conv_net", "sequence", "fresh"),
                          [](const auto& p) { return std::string(p.param); });
 
+// Functions, clips and gates that exporters seldom write, in both directions, and statistics of
+// each element.
+TEST(OnnxLoad, SeldomAttributesAreOnnxruntimes) {
+  Model net = load(fixture("seldom.onnx"));
+  npz::Reader values(fixture("seldom.npz"));
+  const Tensor x = values.tensor("in0");
+  const std::vector<Tensor> outputs = net(std::vector<Tensor>{x});
+  ASSERT_EQ(outputs.size(), 10u);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    SCOPED_TRACE(net.output_names()[i]);
+    expect_close(outputs[i], values.tensor("out" + std::to_string(i)), 1e-5);
+  }
+  // In training an element's mean over the batch is 0 but for its bias, and its own running mean
+  // moves.
+  net.train();
+  const auto parameter = [&](const std::string& name) {
+    for (const auto& [known, tensor] : net.state_dict())
+      if (known == name) return tensor;
+    return Tensor();
+  };
+  const Tensor before = parameter("norm_each_mean").clone();
+  const Tensor y = net(std::vector<Tensor>{x}).back();
+  expect_close(y.mean(0).detach(), parameter("norm_each_bias"), 1e-5);
+  expect_close(parameter("norm_each_mean"), 0.9 * before + 0.1 * x.mean(0), 1e-5);
+  y.sum().backward();
+}
+
 TEST(OnnxLoad, NamesAreTheFiles) {
   const Model net = load(fixture("conv_net.onnx"));
   std::vector<std::string> parameters, buffers;

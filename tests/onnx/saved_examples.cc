@@ -28,11 +28,23 @@ namespace custom_layer_example {
 namespace dcgan_example {
 #include <aorta/examples/dcgan.cc>
 }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsuggest-override"
+namespace digits_example {
+#include <aorta/examples/digits.cc>
+}
+#pragma GCC diagnostic pop
 namespace first_net_example {
 #include <aorta/examples/first_net.cc>
 }
 namespace graph_attention_example {
 #include <aorta/examples/graph_attention.cc>
+}
+namespace graph_convolution_example {
+#include <aorta/examples/graph_convolution.cc>
+}
+namespace hogwild_example {
+#include <aorta/examples/hogwild.cc>
 }
 namespace lstm_example {
 #include <aorta/examples/lstm_language_model.cc>
@@ -114,6 +126,8 @@ SavedNetwork dcgan_discriminator() {
                        {1, 28, 28});
 }
 
+SavedNetwork digits() { return image_network(make_net<digits_example::Net>(), {784}); }
+
 SavedNetwork first_net() { return image_network(make_net<first_net_example::Net>(), {256}); }
 
 // The nodes of a graph are its only batch, and of edges there are as many squared.
@@ -126,6 +140,20 @@ SavedNetwork graph_attention() {
           {randn({7, graph_attention_example::kFeatures}), edges.t().contiguous()},
           {.dynamic_batch = false, .input_names = {"nodes", "edges"}}};
 }
+
+// The graph is a part of the file.
+SavedNetwork graph_convolution() {
+  const auto net = make_net<graph_convolution_example::Net>();
+  const SparseTensor edges = graph_convolution_example::normalized(randint(9, {2, 20}), 9);
+  const auto nodes = [] { return Inputs{randn({9, graph_convolution_example::kFeatures})}; };
+  return {net,
+          [net, edges](const Inputs& x) { return std::vector{(*net)(edges, x[0])}; },
+          nodes(),
+          nodes(),
+          {.dynamic_batch = false, .input_names = {"nodes"}}};
+}
+
+SavedNetwork hogwild() { return image_network(make_net<hogwild_example::Net>(), {1, 28, 28}); }
 
 SavedNetwork lstm_language_model() {
   const auto net = make_net<lstm_example::WordModel>(23, 8);
@@ -144,10 +172,32 @@ SavedNetwork lstm_language_model() {
            .output_names = {"logits", "next_h", "next_c"}}};
 }
 
+SavedNetwork mnist() {
+  return image_network(make_net<nn::Sequential>(nn::Flatten(), nn::Linear(784, 30), nn::Sigmoid(),
+                                                nn::Linear(30, 10), nn::Sigmoid()),
+                       {1, 28, 28});
+}
+
 SavedNetwork mnist_wide() {
   return image_network(make_net<nn::Sequential>(nn::Linear(784, 30), nn::Sigmoid(),
                                                 nn::Linear(30, 10), nn::Sigmoid()),
                        {784});
+}
+
+SavedNetwork optimizer_race() {
+  return image_network(
+      make_net<nn::Sequential>(nn::Linear(784, 300), nn::Sigmoid(), nn::Linear(300, 100),
+                               nn::ReLU(), nn::Linear(100, 50), nn::Sigmoid(), nn::Linear(50, 10)),
+      {784});
+}
+SavedNetwork optimizer_race_sparse() {
+  return image_network(make_net<nn::Linear>(1020, 1, nn::LinearOptions{.bias = false}), {1020});
+}
+
+SavedNetwork resume() {
+  return image_network(make_net<nn::Sequential>(nn::Linear(2, 64), nn::Tanh(), nn::Dropout(0.1),
+                                                nn::Linear(64, 64), nn::Tanh(), nn::Linear(64, 2)),
+                       {2});
 }
 
 SavedNetwork siamese() {
@@ -203,10 +253,17 @@ const std::vector<NamedNetwork>& example_networks() {
                                                   {"custom_layer", custom_layer},
                                                   {"dcgan_generator", dcgan_generator},
                                                   {"dcgan_discriminator", dcgan_discriminator},
+                                                  {"digits", digits},
                                                   {"first_net", first_net},
                                                   {"graph_attention", graph_attention},
+                                                  {"graph_convolution", graph_convolution},
+                                                  {"hogwild", hogwild},
                                                   {"lstm_language_model", lstm_language_model},
+                                                  {"mnist", mnist},
                                                   {"mnist_wide", mnist_wide},
+                                                  {"optimizer_race", optimizer_race},
+                                                  {"optimizer_race_sparse", optimizer_race_sparse},
+                                                  {"resume", resume},
                                                   {"siamese", siamese},
                                                   {"style_transfer", style_transfer},
                                                   {"super_resolution", super_resolution},

@@ -589,7 +589,9 @@ const std::vector<NamedNetwork>& layer_networks() {
                                                   {"recurrent", recurrent},
                                                   {"parametrized", parametrized},
                                                   {"attentions", attentions},
-                                                  {"products", products}};
+                                                  {"products", products},
+                                                  {"points_of_grids", points_of_grids},
+                                                  {"mantissas", mantissas}};
   return networks;
 }
 

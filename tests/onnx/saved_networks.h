@@ -32,6 +32,10 @@ SavedNetwork model_network(const std::string& name);
 const std::vector<NamedNetwork>& example_networks();
 const std::vector<NamedNetwork>& layer_networks();
 
+/// Families that stand in a file of their own.
+SavedNetwork points_of_grids();
+SavedNetwork mantissas();
+
 /// A network of one input and one output, and two batches of random inputs of that shape.
 SavedNetwork image_network(std::shared_ptr<nn::Module> net, const Shape& sample);
 
