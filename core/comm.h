@@ -11,6 +11,7 @@
 namespace aorta {
 
 struct DeviceLibrary;
+class Profiler;
 
 /// What ranks do together.
 enum class Collective : uint8_t { all_reduce, broadcast, all_gather, reduce_scatter, barrier };
@@ -221,6 +222,11 @@ class Communicator {
   std::shared_ptr<Devices> devices_;  // the duplicates' too
   const std::shared_ptr<Duplicates> duplicates_;
 };
+
+/// Of what a profiler has seen, the share of thread 0's time, from its first range to the end of
+/// its last, that was in collectives or waited for those of another thread ("all_reduce waits"):
+/// what no computation hides.
+double collective_share(const Profiler& profiler);
 
 /// The group of what this thread computes: that of the replicas of a DataParallel, or of the
 /// processes. Null outside; layers that compute over all ranks (SyncBatchNorm) ask for it.

@@ -223,7 +223,11 @@ class Run {
     profiler_->stop();
     if (!is_first_rank()) return profiler_.reset();
     with_code(ExitCode::storage, [&] { profiler_->write_trace(folder_.file("trace.json")); });
-    folder_.write("profile.txt", profiler_->table());
+    std::string table = profiler_->table();
+    if (rank_count() > 1)
+      table += fmt::format("\nwaiting for other ranks: {:.1f} % of the time\n",
+                           100 * collective_share(*profiler_));
+    folder_.write("profile.txt", table);
     profiler_.reset();
   }
 

@@ -1,5 +1,6 @@
 #include <aorta/autograd/engine.h>
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/module_path.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
@@ -115,7 +116,7 @@ void GradientReducer::make_buckets() {
         buckets_.empty() ? nullptr : &parameters_[buckets_.back().parameters.back()].tensor;
     if (!last || bytes >= most || last->dtype() != tensor.dtype() ||
         last->device() != tensor.device()) {
-      buckets_.emplace_back();
+      buckets_.push_back({.name = "bucket " + std::to_string(buckets_.size())});
       bytes = 0;
     }
     buckets_.back().parameters.push_back(i);
@@ -180,6 +181,7 @@ void GradientReducer::join_streams() {
 
 // The bucket's gradients, those of parameters without one as zeros, become their mean.
 void GradientReducer::reduce(Bucket& bucket) {
+  const ProfilerRange range(bucket.name.c_str());
   std::vector<Tensor> flat;
   for (const size_t i : bucket.parameters) {
     const Tensor& tensor = parameters_[i].tensor;
@@ -231,6 +233,12 @@ void GradientReducer::give_up(const std::string& reason) {
   }
 }
 
+// For what backward hasn't hidden.
+void GradientReducer::wait() {
+  const ProfilerRange range("all_reduce", {}, " waits");
+  thread_->wait();
+}
+
 void GradientReducer::finish() {
   std::string missing;
   size_t count = 0;
@@ -243,7 +251,7 @@ void GradientReducer::finish() {
     check(count == 0, "DistributedDataParallel",
           "every parameter must get a gradient, or find_unused_parameters be set", "none of ",
           missing);
-    thread_->wait();
+    wait();
     return join_streams();
   }
   for (; next_ < buckets_.size(); ++next_) launch(buckets_[next_]);
@@ -253,7 +261,7 @@ void GradientReducer::finish() {
     ready.push_back(parameter.ready || parameter.tensor.grad().defined());
   const Tensor used = tensor(ready);
   thread_->launch([&] { gradients_->all_reduce(used, ReduceOp::max); });
-  thread_->wait();
+  wait();
   join_streams();
   for (Bucket& bucket : buckets_) {
     // Memory of the other stream, which this one is going to read.

@@ -52,10 +52,11 @@ class GradientReducer {
     HookHandle hook;
   };
   struct Bucket {
-    std::vector<size_t> parameters;
+    std::string name;  // "bucket 0"
+    std::vector<size_t> parameters = {};
     size_t missing = 0;
-    Tensor mean;  // flat
-    Event ready;  // its gradients are there, as far as the program's stream is concerned
+    Tensor mean = {};  // flat
+    Event ready = {};  // its gradients are there, as far as the program's stream is concerned
   };
 
   class Claim;
@@ -65,6 +66,7 @@ class GradientReducer {
   void on_gradient(size_t parameter);
   void end_pass(const std::exception_ptr& error);
   void finish();
+  void wait();
   void give_up(const std::string& reason);
   void launch(Bucket& bucket);
   void reduce(Bucket& bucket);

@@ -41,10 +41,10 @@ struct Target {
 inline Target at_most(double times) { return {Target::Kind::time, times}; }
 inline Target at_least(double share) { return {Target::Kind::speed, share}; }
 
-/// What is printed beside a time: `Row::work` bytes, operations or elements a run. `lines` and
-/// `memory`: the measured value is a count, of bytes for `memory`, and no time.
-enum class Unit : uint8_t { seconds, bytes, flops, elements, lines, memory };
-constexpr bool is_count(Unit unit) { return unit == Unit::lines || unit == Unit::memory; }
+/// What is printed beside a time: `Row::work` bytes, operations or elements a run. From `lines` on
+/// the measured value is a count, of bytes for `memory`, and no time.
+enum class Unit : uint8_t { seconds, bytes, flops, elements, lines, memory, percent };
+constexpr bool is_count(Unit unit) { return unit >= Unit::lines; }
 
 struct Row {
   std::string name;

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -37,6 +39,9 @@ class Defined {
 
   double time(int64_t repetitions) const {
     return peer_->ask_number({"time", id_, std::to_string(repetitions)});
+  }
+  double waits(int64_t repetitions) const {
+    return peer_->ask_number({"waits", id_, std::to_string(repetitions)});
   }
   std::vector<double> values(const std::string& check) const {
     std::vector<double> values;
@@ -175,6 +180,22 @@ Side ranks_side(const std::string& name, int count, const std::string& step, boo
     return side;
   } catch (const Error& error) {
     return {.name = name, .missing = fmt::format("{}: {}", name, error.what())};
+  }
+}
+
+Side ranks_waits_side(int count, const std::string& step) {
+  try {
+    const auto ranks = std::make_shared<Ranks>(count);
+    const auto work =
+        std::make_shared<Defined>(std::shared_ptr<Peer>(ranks, &ranks->peer), "", step);
+    work->time(1);
+    constexpr double kSeconds = 0.5;
+    const auto steps = std::max<int64_t>(2, std::llround(kSeconds / work->time(1)));
+    return {.name = "Aorta", .run = [work, steps](int64_t repetitions) {
+              return static_cast<double>(repetitions) * work->waits(steps);
+            }};
+  } catch (const Error& error) {
+    return {.name = "Aorta", .missing = fmt::format("Aorta: {}", error.what())};
   }
 }
 

@@ -3,6 +3,8 @@
 // read theirs from FOLDER/rank_N.
 //
 //     mpirun -n COUNT rank FOLDER
+#include <aorta/core/comm.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/core/process/init.h>
 #include <aorta/core/process/process_group.h>
@@ -68,9 +70,16 @@ std::string answer(std::map<std::string, Step>& works, const std::vector<std::st
   if (command == "define") return works[request.at(1)] = step_of(request.at(3)), "";
   if (command == "values") return numbers(sample(works.at(request.at(1))()));
   if (command == "drop") return works.erase(request.at(1)), "";
-  check(command == "time", "rank", "the request must be one of peer.h's", "'", command, "'");
+  check(command == "time" || command == "waits", "rank", "the request must be one of peer.h's", "'",
+        command, "'");
   const Step& step = works.at(request.at(1));
   distributed::world().barrier();
+  if (command == "waits") {
+    Profiler profiler;
+    for (int64_t i = std::stoll(request.at(2)); i > 0; --i) step();
+    profiler.stop();
+    return numbers({100 * collective_share(profiler)});
+  }
   const double start = seconds_now();
   for (int64_t i = std::stoll(request.at(2)); i > 0; --i) step();
   return numbers({seconds_now() - start});

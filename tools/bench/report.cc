@@ -58,6 +58,8 @@ std::string cell(const Row& row, double seconds) {
       return fmt::format("{:.0f} lines", seconds);
     case Unit::memory:
       return fmt::format("{:.1f} MB", seconds / 1e6);
+    case Unit::percent:
+      return fmt::format("{:.1f} %", seconds);
   }
   return {};
 }
@@ -109,7 +111,7 @@ ordered_json to_json(const Timing& timing, const Ratio* ratio) {
 }
 
 ordered_json to_json(const Row& row, const Result& result) {
-  const char* units[] = {"seconds", "bytes", "flops", "elements", "lines", "memory"};
+  const char* units[] = {"seconds", "bytes", "flops", "elements", "lines", "memory", "percent"};
   ordered_json json = {{"name", row.name},
                        {"threads", row.threads},
                        {"unit", units[static_cast<int>(row.unit)]},

@@ -9,6 +9,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <thread>
 
 namespace aorta::nn {
 namespace {
@@ -234,6 +238,53 @@ TEST(DistributedDataParallel, BucketsAreTheLastParametersFirst) {
   EXPECT_EQ(buckets({}), (Names{{"third.bias", "third.weight"},
                                 {"norm.bias", "norm.weight"},
                                 {"first.bias", "first.weight"}}));
+}
+
+// Rank 0 is this thread, and rank 1 comes 100 ms later to its backward pass.
+TEST(DistributedDataParallel, ATraceHasBucketsCollectivesAndWhatBackwardDoesNotHide) {
+  constexpr auto kLate = std::chrono::milliseconds(100);
+  const auto ends = local_communicators(2, {.timeout = 60});
+  const auto step = [&](Communicator& end, Profiler* profiler) {
+    Deep net = deep(0);
+    const DistributedDataParallel parallel(net, end, {.bucket_cap_mb = 1e-4});
+    const Tensor loss = sum(parallel(ones({8, 4}, {.dtype = f64})));
+    if (end.rank() == 1) std::this_thread::sleep_for(kLate);
+    loss.backward();
+    end.barrier();
+    if (profiler) profiler->stop();
+  };
+  Profiler profiler;
+  std::thread other([&] { step(*ends[1], nullptr); });
+  step(*ends[0], &profiler);
+  other.join();
+  std::map<std::string, int> count;
+  int reductions = 0;
+  int64_t reduced = 0, waited = 0, start = INT64_MAX, end = 0;
+  for (const ProfiledRange& range : profiler.ranges()) {
+    ++count[range.name];
+    long long bytes = 0;
+    if (std::sscanf(range.name.c_str(), "all_reduce of %lld bytes", &bytes) == 1) {
+      ++reductions;
+      reduced += bytes;
+    }
+    if (range.thread != 0) continue;
+    start = std::min(start, range.start_ns);
+    end = std::max(end, range.start_ns + range.duration_ns);
+    if (range.name == "all_reduce waits") waited += range.duration_ns;
+  }
+  int buckets = 0;
+  for (const auto& [name, times] : count) buckets += name.starts_with("bucket ") ? times : 0;
+  EXPECT_GT(buckets, 4);
+  EXPECT_EQ(count["bucket 0"], 2);
+  EXPECT_EQ(reductions, buckets);
+  EXPECT_EQ(count["all_reduce waits"], 2);
+  int64_t bytes = 0;
+  Deep net = deep(0);
+  for (const Tensor& parameter : net.parameters()) bytes += parameter.nbytes();
+  EXPECT_EQ(reduced, 2 * bytes);
+  EXPECT_GT(waited, std::chrono::nanoseconds(kLate).count() / 2);
+  const double share = static_cast<double>(waited) / static_cast<double>(end - start);
+  EXPECT_GE(collective_share(profiler), share);  // there are the buffers' broadcasts, too
 }
 
 TEST(DistributedDataParallel, OtherNetworksAreNamed) {

@@ -1,5 +1,6 @@
 // Collectives between threads: values in every dtype, order of sums, what differs, who is late, and
 // the records.
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/module_path.h>
 #include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/complex.h>
@@ -231,6 +232,38 @@ TEST(LocalComm, WhatNoRankCanDo) {
             "local_communicators: a group has at least one rank, got 0");
   EXPECT_EQ(error_of([] { nn::local_communicators(1, {.timeout = -1}); }),
             "Communicator: timeout must be seconds up to 1e9, or 0 for ever, got -1");
+}
+
+TEST(LocalComm, TheShareOfCollectivesIsTheFirstThreadsOutermostRanges) {
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+  const auto end = std::move(nn::local_communicators(1)[0]);
+  Profiler profiler;
+  {
+    const ProfilerRange step("step");
+    pause();
+    {
+      const ProfilerRange wait("all_reduce", {}, " waits");
+      end->all_reduce(zeros({3}));
+      pause();
+    }
+    const ProfilerRange other("all_reduced");  // somebody else's
+    std::thread([&] {
+      const ProfilerRange hidden("all_gather");
+      pause();
+    }).join();
+  }
+  profiler.stop();
+  int64_t step = 0, wait = 0;
+  for (const ProfiledRange& range : profiler.ranges()) {
+    if (range.name == "step") step = range.duration_ns;
+    if (range.name == "all_reduce waits") wait = range.duration_ns;
+  }
+  ASSERT_GT(wait, 0);
+  EXPECT_DOUBLE_EQ(collective_share(profiler),
+                   static_cast<double>(wait) / static_cast<double>(step));
+  Profiler nothing;
+  nothing.stop();
+  EXPECT_EQ(collective_share(nothing), 0);
 }
 
 TEST(LocalComm, WhoIsLateIsNamedWithWhatItDidLast) {

@@ -96,6 +96,21 @@ Row processes_row(const Step& step, Target target) {
           }};
 }
 
+Row waits_row(const Step& step, Target target) {
+  constexpr double kMost = 5;
+  return {.name = "2 processes, a thread each, " + step.text + ", waiting for the other; 5 %",
+          .unit = Unit::percent,
+          .target = target,
+          .make =
+              [step] {
+                return Case{.ours = ranks_waits_side(2, step.name),
+                            .reference = {.name = "5 %", .run = [](int64_t repetitions) {
+                                            return kMost * static_cast<double>(repetitions);
+                                          }}};
+              },
+          .rounds = 3};
+}
+
 Row all_reduce_row(int64_t kilobytes) {
   const int64_t elements = kilobytes * 256;
   return {.name = fmt::format("2 processes, all_reduce of {} KB", kilobytes),
@@ -145,6 +160,8 @@ Rows parallel_rows(const Plan& plan) {
   const std::vector<Step> steps = steps_of(plan);
   rows.push_back(processes_row(steps[0], at_most(1 / 1.7)));
   for (size_t i = 1; i < steps.size(); ++i) rows.push_back(processes_row(steps[i], {}));
+  for (size_t i = 0; i < steps.size(); ++i)
+    rows.push_back(waits_row(steps[i], i == 0 ? at_most(1) : Target{}));
   for (const Step& step : steps) rows.push_back(torch_row(step));
   for (const int64_t kilobytes : {4, 256, 4096, 65536})
     rows.push_back(all_reduce_row(plan.size(kilobytes, 4)));

@@ -2,6 +2,7 @@
 #include <aorta/core/clock.h>
 #include <aorta/core/comm.h>
 #include <aorta/core/device_backend.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/empty.h>
 #include <aorta/core/grad_mode.h>
 #include <aorta/core/module_path.h>
@@ -19,6 +20,9 @@
 
 namespace aorta {
 namespace {
+
+constexpr const char* kCollectiveNames[] = {"all_reduce", "broadcast", "all_gather",
+                                            "reduce_scatter", "barrier"};
 
 thread_local constinit Communicator* communicator_of_thread = nullptr;
 constinit std::atomic<CollectiveLibrary*> library_of_plugin = nullptr;
@@ -66,12 +70,41 @@ std::string milliseconds(int64_t nanoseconds) {
   return text + " ms";
 }
 
+// " of 96 bytes", for a profiler.
+std::string bytes_text(const Tensor& tensor) {
+  if (!detail::profiling.load(std::memory_order_relaxed) || !tensor.defined()) return "";
+  std::string text = " of ";
+  detail::append(text, tensor.nbytes());
+  return text + " bytes";
+}
+
+// Whether a range is a collective's, or what waits for one ("all_reduce waits").
+bool is_of_collectives(const std::string& name) {
+  return std::any_of(std::begin(kCollectiveNames), std::end(kCollectiveNames),
+                     [&](const std::string collective) {
+                       return name.starts_with(collective) &&
+                              (name.size() == collective.size() || name[collective.size()] == ' ');
+                     });
+}
+
 }  // namespace
 
+double collective_share(const Profiler& profiler) {
+  int64_t waited = 0, waited_until = 0, first = -1, last = 0;
+  for (const ProfiledRange& range : profiler.ranges()) {
+    if (range.thread != 0) continue;
+    const int64_t end = range.start_ns + range.duration_ns;
+    if (first < 0) first = range.start_ns;
+    last = std::max(last, end);
+    if (end <= waited_until || !is_of_collectives(range.name)) continue;  // or it has been counted
+    waited += range.duration_ns;
+    waited_until = end;
+  }
+  return last > first ? static_cast<double>(waited) / static_cast<double>(last - first) : 0;
+}
+
 std::string to_string(Collective collective) {
-  constexpr const char* kNames[] = {"all_reduce", "broadcast", "all_gather", "reduce_scatter",
-                                    "barrier"};
-  return kNames[static_cast<size_t>(collective)];
+  return kCollectiveNames[static_cast<size_t>(collective)];
 }
 
 std::string to_string(ReduceOp op) {
@@ -113,7 +146,10 @@ struct Communicator::Records {
 class Communicator::Entry {
  public:
   Entry(Communicator& comm, Collective collective, const Tensor& tensor, ReduceOp op, int root)
-      : comm_(comm), records_(*comm.records_) {
+      : comm_(comm),
+        records_(*comm.records_),
+        range_(kCollectiveNames[static_cast<size_t>(collective)], {&tensor},
+               bytes_text(tensor).c_str()) {
     record_.collective = collective;
     record_.op = op;
     record_.root = root;
@@ -153,6 +189,7 @@ class Communicator::Entry {
   Communicator& comm_;
   Records& records_;
   CollectiveRecord record_;
+  const ProfilerRange range_;
 };
 
 // The ways between the devices, of a group and its duplicates. Two of them may be called by two
