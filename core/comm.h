@@ -130,8 +130,9 @@ CollectiveLibrary* collective_library();
 void register_collective_library(CollectiveLibrary* library);
 
 /// One rank's end of a group. All ranks make the same calls in the same order, on tensors of the
-/// same shape and dtype; before anything is computed they compare what they are about to do, and
-/// where it differs each throws one line that names a rank and the difference:
+/// same shape and dtype; they compare what they are about to do before any of it counts, and where
+/// it differs each throws one line that names a rank and the difference (a tensor to be broadcast
+/// then holds anything):
 ///
 ///     all_reduce: ranks must make the same call, got rank 0: all_reduce 3 of f32 [4,3], sum; rank
 ///     1: all_reduce 3 of f32 [4,2], sum
@@ -189,6 +190,13 @@ class Communicator {
   /// Throws where the ranks' texts, by rank, differ in their first lines: what they are about to
   /// do.
   void check_same_call(const std::string& op, const std::vector<std::string>& texts) const;
+  /// Tells the others `mine`, and checks that they say the same of `op`: at once, or along with
+  /// what the computation that follows sends, and then before it uses what has come.
+  virtual void announce(const std::string& op, const std::string& mine) {
+    check_same_call(op, exchange(mine));
+  }
+  /// The computation is done: what was announced has been checked, or is now.
+  virtual void settle() {}
   /// Asks the others first, as all calls do, by a text that says that it is a duplicate.
   virtual std::unique_ptr<Communicator> do_duplicate() = 0;
   // What engines compute, on contiguous tensors, once the ranks agree. A tensor may be empty.

@@ -291,16 +291,14 @@ class Link::Requests {
  public:
   Requests(Link& link, Transfer transfer, int tag) : link_(link), transfer_(std::move(transfer)) {
     const std::lock_guard lock(link.calls_);
-    for (const Message& message : transfer_.receives)
-      in_pieces(message, [&](void* data, int count, MPI_Request* request) {
-        return MPI_Irecv(data, count, MPI_BYTE, message.peer, tag, MPI_COMM_WORLD, request);
-      });
-    for (const Message& message : transfer_.sends)
-      in_pieces(message, [&](void* data, int count, MPI_Request* request) {
-        return MPI_Isend(data, count, MPI_BYTE, message.peer, tag, MPI_COMM_WORLD, request);
-      });
+    receive(transfer_.text_receives, tag + 1);
+    texts_ = requests_.size();
+    receive(transfer_.receives, tag);
+    send(transfer_.text_sends, tag + 1);
+    send(transfer_.sends, tag);
     open_ = requests_.size();
     places_.resize(open_);
+    statuses_.resize(open_);
   }
   ~Requests() {
     if (open_ == 0) return;
@@ -316,18 +314,33 @@ class Link::Requests {
   bool test(bool& came) {
     const std::lock_guard lock(link_.calls_);
     int done = 0;
-    link_.check_call(MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &done,
-                                  places_.data(), MPI_STATUSES_IGNORE),
-                     "MPI_Testsome");
+    const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &done,
+                                  places_.data(), statuses_.data());
+    if (code != MPI_ERR_IN_STATUS) link_.check_call(code, "MPI_Testsome");
     came = done > 0;
     if (came) open_ -= static_cast<size_t>(done);
+    for (int i = 0; code == MPI_ERR_IN_STATUS && i < done; ++i) {
+      const auto place = static_cast<size_t>(places_[static_cast<size_t>(i)]);
+      const int error = statuses_[static_cast<size_t>(i)].MPI_ERROR;
+      if (error == MPI_SUCCESS) continue;
+      requests_[place] = MPI_REQUEST_NULL;  // which not every MPI does
+      if (place < texts_) link_.check_call(error, "MPI_Testsome");
+      error_ = error;
+    }
     return open_ == 0;
   }
+  bool texts_have_come() const {
+    return std::all_of(requests_.begin(), requests_.begin() + static_cast<ptrdiff_t>(texts_),
+                       [](MPI_Request request) { return request == MPI_REQUEST_NULL; });
+  }
+  // Of data that have another length than ours, MPI says so before the texts say why.
+  void check() { link_.check_call(error_, "MPI_Testsome"); }
   // The ranks that have not done their part.
   std::vector<int> missing() {
     const std::lock_guard lock(link_.calls_);
     std::vector<int> ranks;
-    for (size_t i = 0; i < requests_.size(); ++i) {
+    const size_t count = texts_have_come() ? requests_.size() : texts_;
+    for (size_t i = 0; i < count; ++i) {
       int done = 0;
       if (requests_[i] != MPI_REQUEST_NULL)
         MPI_Request_get_status(requests_[i], &done, MPI_STATUS_IGNORE);
@@ -341,6 +354,18 @@ class Link::Requests {
   }
 
  private:
+  void receive(const std::vector<Message>& messages, int tag) {
+    for (const Message& message : messages)
+      in_pieces(message, [&](void* data, int count, MPI_Request* request) {
+        return MPI_Irecv(data, count, MPI_BYTE, message.peer, tag, MPI_COMM_WORLD, request);
+      });
+  }
+  void send(const std::vector<Message>& messages, int tag) {
+    for (const Message& message : messages)
+      in_pieces(message, [&](void* data, int count, MPI_Request* request) {
+        return MPI_Isend(data, count, MPI_BYTE, message.peer, tag, MPI_COMM_WORLD, request);
+      });
+  }
   template <class Begin>
   void in_pieces(const Message& message, Begin&& begin) {
     for (int64_t at = 0; at < message.bytes; at += kLargestMessage) {
@@ -356,20 +381,30 @@ class Link::Requests {
   Link& link_;
   Transfer transfer_;
   std::vector<MPI_Request> requests_;
+  std::vector<MPI_Status> statuses_;
   std::vector<int> peers_, places_;
-  size_t open_ = 0;
+  size_t open_ = 0, texts_ = 0;  // the first ones are the texts that come
+  int error_ = MPI_SUCCESS;
 };
 
 void Link::run(Transfer transfer, int tag, double timeout, const std::string& what) {
   check_whole();
   const bool is_data = transfer.is_data;
+  std::function<void()> agree = std::move(transfer.agree);
   Requests requests(*this, std::move(transfer), tag);
   int64_t start = nanoseconds_now();
   const auto limit = static_cast<int64_t>(timeout * 1e9) + kTurn * std::min(rank_, kTurns);
   bool came = false;
-  for (int turn = 0; !requests.test(came); ++turn) {
+  for (int turn = 0;; ++turn) {
+    const bool done = requests.test(came);
+    if (agree && requests.texts_have_come()) {
+      agree();
+      agree = nullptr;
+    }
+    if (!agree) requests.check();
+    if (done) return;
     check_whole();
-    if (came && is_data) {
+    if (came && is_data && !agree) {
       start = nanoseconds_now();
       turn = 0;
     }

@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,6 +26,10 @@ struct Transfer {
   std::vector<Message> sends = {}, receives = {};
   std::vector<Tensor> tensors = {};
   bool is_data = false;
+  /// Texts that go along, and what is called when all have come: until then nothing is known of the
+  /// others, and if it throws, nothing of what has come counts.
+  std::vector<Message> text_sends = {}, text_receives = {};
+  std::function<void()> agree = {};
 };
 
 /// What this process knows of the others, and the one place that calls MPI: one thread at a time,
@@ -41,7 +46,8 @@ class Link {
   int ranks_on_these_cpus() const { return ranks_on_these_cpus_; }
   RankBoard& board() { return *peers_[static_cast<size_t>(rank_)].board; }
 
-  /// Sends and receives all, of messages with `tag` between two ranks in the order of the calls.
+  /// Sends and receives all, of messages with `tag` between two ranks in the order of the calls, of
+  /// texts with `tag` + 1.
   /// Throws a RankError that begins with `what`, and ends the group, when a rank has failed or
   /// `timeout` seconds are over (0: never).
   void run(Transfer transfer, int tag, double timeout, const std::string& what);

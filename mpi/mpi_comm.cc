@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <utility>
 
 namespace aorta::mpi {
 namespace {
@@ -56,11 +57,12 @@ MpiCommunicator::MpiCommunicator(Link& link, const CommOptions& options, std::st
 std::unique_ptr<Communicator> MpiCommunicator::do_duplicate() {
   const int number = duplicates_ + 1;
   const int64_t tag = int64_t{tag_} * kDuplicates + number;
-  check(number < kDuplicates && tag < INT_MAX && tag != 32767, "duplicate",
+  constexpr int64_t kTagOfReasons = 32767;  // link.cc
+  check(number < kDuplicates && tag < INT_MAX / 2 && 2 * tag + 1 != kTagOfReasons, "duplicate",
         "a group can be duplicated 4095 times, and a duplicate's duplicate once more", number,
         " of ", name_);
   const std::string name = name_ + "." + std::to_string(number), what = "duplicate " + name;
-  check_same_call("duplicate", exchange(what, what));
+  compare("duplicate", exchange(what, what));
   duplicates_ = number;
   return std::unique_ptr<Communicator>(
       new MpiCommunicator(link_, options(), name, static_cast<int>(tag)));
@@ -73,9 +75,57 @@ void MpiCommunicator::entered(const CollectiveRecord& record) {
 
 void MpiCommunicator::left(const CollectiveRecord& record) { link_.board().leave(name_, record); }
 
-void MpiCommunicator::run(Transfer transfer) {
-  transfer.is_data = true;
-  link_.run(std::move(transfer), tag_, timeout(), what_);
+// The ranks' texts go by rows of one length: how long a text is, and a part of it; the first has
+// all of most, and what the longest has more follows.
+struct MpiCommunicator::Texts {
+  std::string mine;
+  std::vector<std::string> all = {};   // by rank, as far as they have come
+  int64_t at = 0, bytes = kTextBytes;  // the part that comes next
+  Tensor rows = {};
+};
+
+void MpiCommunicator::begin_row(Texts& texts, std::vector<Message>& sends,
+                                std::vector<Message>& receives) const {
+  const auto length = static_cast<int64_t>(texts.mine.size());
+  const int64_t row = texts.bytes + int64_t{sizeof length};
+  texts.all.resize(static_cast<size_t>(size()));
+  texts.rows = empty({size(), row}, {.dtype = DType::u8});
+  char* own = bytes_of(texts.rows, rank() * row);
+  std::memset(own, 0, static_cast<size_t>(row));
+  std::memcpy(own, &length, sizeof length);
+  if (texts.at < length)
+    std::memcpy(own + sizeof length, texts.mine.data() + texts.at,
+                static_cast<size_t>(std::min(texts.bytes, length - texts.at)));
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    sends.push_back({peer, own, row});
+    receives.push_back({peer, bytes_of(texts.rows, peer * row), row});
+  }
+}
+
+void MpiCommunicator::read_row(Texts& texts) const {
+  int64_t longest = 0;
+  for (int64_t i = 0; i < size(); ++i) {
+    const char* other = bytes_of(texts.rows, i * texts.rows.size(1));
+    int64_t length = 0;
+    std::memcpy(&length, other, sizeof length);
+    longest = std::max(longest, length);
+    if (texts.at < length)
+      texts.all[static_cast<size_t>(i)].append(
+          other + sizeof length, static_cast<size_t>(std::min(texts.bytes, length - texts.at)));
+  }
+  texts.at += texts.bytes;
+  texts.bytes = longest - texts.at;
+}
+
+void MpiCommunicator::exchange_rows(Texts& texts, const std::string& what) {
+  while (texts.bytes > 0) {
+    Transfer transfer;
+    begin_row(texts, transfer.text_sends, transfer.text_receives);
+    transfer.tensors = {texts.rows};
+    link_.run(std::move(transfer), 2 * tag_, timeout(), what);
+    read_row(texts);
+  }
 }
 
 std::vector<std::string> MpiCommunicator::exchange(const std::string& mine) {
@@ -84,39 +134,48 @@ std::vector<std::string> MpiCommunicator::exchange(const std::string& mine) {
 
 std::vector<std::string> MpiCommunicator::exchange(const std::string& mine,
                                                    const std::string& what) {
-  const auto length = static_cast<int64_t>(mine.size());
-  std::vector<int64_t> lengths(static_cast<size_t>(size()), length);
-  std::vector<std::string> texts(static_cast<size_t>(size()));
-  // First the lengths with the texts' starts, then what the longest has more.
-  for (int64_t at = 0, bytes = kTextBytes; bytes > 0;) {
-    const int64_t row = bytes + int64_t{sizeof(int64_t)};
-    const Tensor all = empty({size(), row}, {.dtype = DType::u8});
-    char* own = bytes_of(all, rank() * row);
-    std::memset(own, 0, static_cast<size_t>(row));
-    std::memcpy(own, &length, sizeof length);
-    if (at < length)
-      std::memcpy(own + sizeof length, mine.data() + at,
-                  static_cast<size_t>(std::min(bytes, length - at)));
-    Transfer transfer{.tensors = {all}};
-    for (int peer = 0; peer < size(); ++peer) {
-      if (peer == rank()) continue;
-      transfer.sends.push_back({peer, own, row});
-      transfer.receives.push_back({peer, bytes_of(all, peer * row), row});
-    }
-    link_.run(std::move(transfer), tag_, timeout(), what);
-    int64_t longest = 0;
-    for (size_t i = 0; i < texts.size(); ++i) {
-      const char* other = bytes_of(all, static_cast<int64_t>(i) * row);
-      std::memcpy(&lengths[i], other, sizeof(int64_t));
-      longest = std::max(longest, lengths[i]);
-      if (at < lengths[i])
-        texts[i].append(other + sizeof(int64_t),
-                        static_cast<size_t>(std::min(bytes, lengths[i] - at)));
-    }
-    at += bytes;
-    bytes = longest - at;
+  check_whole();
+  Texts texts{.mine = mine};
+  exchange_rows(texts, what);
+  return texts.all;
+}
+
+void MpiCommunicator::check_whole() const {
+  if (disagreed_)
+    throw RankError(
+        "collective: all ranks of a group must have made the same calls, got others in " + name_);
+}
+
+void MpiCommunicator::compare(const std::string& op, const std::vector<std::string>& texts) {
+  disagreed_ = true;
+  check_same_call(op, texts);
+  disagreed_ = false;
+}
+
+void MpiCommunicator::announce(const std::string& op, const std::string& mine) {
+  check_whole();
+  op_ = op;
+  announced_ = mine;
+}
+
+void MpiCommunicator::settle() {
+  if (!announced_.empty()) compare(op_, exchange(std::exchange(announced_, {})));
+}
+
+// What is announced goes along, so that to agree takes no time of its own.
+void MpiCommunicator::run(Transfer transfer) {
+  transfer.is_data = true;
+  Texts texts{.mine = std::exchange(announced_, {})};
+  if (!texts.mine.empty()) {
+    begin_row(texts, transfer.text_sends, transfer.text_receives);
+    transfer.tensors.push_back(texts.rows);
+    transfer.agree = [&] {
+      read_row(texts);
+      exchange_rows(texts, what_);
+      compare(op_, texts.all);
+    };
   }
-  return texts;
+  link_.run(std::move(transfer), 2 * tag_, timeout(), what_);
 }
 
 MpiCommunicator::Range MpiCommunicator::piece_of(const Shares& shares, int rank, int64_t at,

@@ -20,6 +20,8 @@ class MpiCommunicator final : public Communicator {
 
   std::unique_ptr<Communicator> do_duplicate() override;
   std::vector<std::string> exchange(const std::string& mine) override;
+  void announce(const std::string& op, const std::string& mine) override;
+  void settle() override;
   void do_all_reduce(const Tensor& tensor, ReduceOp op) override;
   void do_broadcast(const Tensor& tensor, int root) override;
   void do_all_gather(const Tensor& output, const Tensor& input) override;
@@ -29,6 +31,13 @@ class MpiCommunicator final : public Communicator {
 
   std::vector<std::string> exchange(const std::string& mine, const std::string& what);
   void run(Transfer transfer);
+  void check_whole() const;
+  void compare(const std::string& op, const std::vector<std::string>& texts);
+  /// All ranks' texts of one exchange, as far as they have come.
+  struct Texts;
+  void begin_row(Texts& texts, std::vector<Message>& sends, std::vector<Message>& receives) const;
+  void read_row(Texts& texts) const;
+  void exchange_rows(Texts& texts, const std::string& what);
   /// Whose the elements of a flat tensor are: `step` each, in the order of ranks, the last fewer.
   struct Shares {
     int64_t count, step;
@@ -47,7 +56,9 @@ class MpiCommunicator final : public Communicator {
   const std::string name_;
   const int tag_;
   int duplicates_ = 0;
-  std::string what_;  // the collective that runs
+  std::string what_;            // the collective that runs
+  std::string op_, announced_;  // what the next messages are to tell
+  bool disagreed_ = false;      // messages may be under way that nobody expects
 };
 
 }  // namespace aorta::mpi

@@ -369,10 +369,17 @@ std::string Communicator::place_of(const Tensor& tensor) const {
   return problem.empty() ? kDevice + library->identity(tensor.device().index) : kNoWay + problem;
 }
 
-// All ranks' places, which stand behind the calls.
+// All ranks' places, which stand behind the calls. The CPU's tensors go the engine's way whatever
+// the others' places are, and nothing need be known of these before.
 std::vector<std::string> Communicator::agree(const CollectiveRecord& record, const Tensor& tensor) {
-  std::vector<std::string> places = exchange(record.call() + '\n' + place_of(tensor));
-  check_same_call(to_string(record.collective), places);
+  const std::string op = to_string(record.collective);
+  const std::string mine = record.call() + '\n' + place_of(tensor);
+  if (!tensor.defined() || !tensor.device().is_cuda()) {
+    announce(op, mine);
+    return {};
+  }
+  std::vector<std::string> places = exchange(mine);
+  check_same_call(op, places);
   for (std::string& text : places) text.erase(0, text.find('\n') + 1);
   return places;
 }
@@ -438,6 +445,7 @@ void Communicator::all_reduce(const Tensor& tensor, ReduceOp op) {
   if (!run_by_device(entry, places, whole.device(),
                      [&](auto& engine, auto& call) { engine.all_reduce(call, numbers, op); }))
     do_all_reduce(numbers, op);
+  settle();
   if (!whole.shares_storage(tensor))
     tensor.detach().copy_(whole);
   else
@@ -456,6 +464,7 @@ void Communicator::broadcast(const Tensor& tensor, int root) {
   if (!run_by_device(entry, places, whole.device(),
                      [&](auto& engine, auto& call) { engine.broadcast(call, numbers, root); }))
     do_broadcast(numbers, root);
+  settle();
   if (rank_ != root) {
     if (!whole.shares_storage(tensor))
       tensor.detach().copy_(whole);
@@ -481,6 +490,7 @@ Tensor Communicator::all_gather(const Tensor& tensor) {
   if (!run_by_device(entry, places, input.device(),
                      [&](auto& engine, auto& call) { engine.all_gather(call, gathered, given); }))
     do_all_gather(gathered, given);
+  settle();
   entry.leave();
   return output;
 }
@@ -503,6 +513,7 @@ Tensor Communicator::reduce_scatter(const Tensor& tensor, ReduceOp op) {
         engine.reduce_scatter(call, reduced, given, op);
       }))
     do_reduce_scatter(reduced, given, op);
+  settle();
   entry.leave();
   return output;
 }
@@ -510,6 +521,7 @@ Tensor Communicator::reduce_scatter(const Tensor& tensor, ReduceOp op) {
 void Communicator::barrier() {
   Entry entry(*this, Collective::barrier, {}, ReduceOp::sum, 0);
   agree(entry.record(), {});
+  settle();
   entry.leave();
 }
 

@@ -46,6 +46,9 @@ class DistributedDataParallel {
     return (*module_)(std::forward<Args>(args)...);
   }
 
+  /// See GradientReducer.
+  double waited_seconds() const { return reducer_->waited_seconds(); }
+
   /// While the result lives, backward passes leave each rank's own gradients, which the next pass
   /// after it adds to and reduces: several small batches as a large one.
   [[nodiscard]] NoSync no_sync() const { return NoSync(*reducer_); }

@@ -1,5 +1,6 @@
 #include <aorta/autograd/engine.h>
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/core/clock.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/module_path.h>
 #include <aorta/core/ops/creation.h>
@@ -157,7 +158,13 @@ void GradientReducer::on_gradient(size_t index) {
   if (parameter.ready) return;
   parameter.ready = true;
   --buckets_[parameter.bucket].missing;
-  while (next_ < buckets_.size() && buckets_[next_].missing == 0) launch(buckets_[next_++]);
+  while (next_ < buckets_.size() && buckets_[next_].missing == 0) {
+    Bucket& bucket = buckets_[next_];
+    // Nothing of the pass is left to hide it: who would wait for the thread does it.
+    if (next_ + 1 == buckets_.size() && bucket.ready.device.is_cpu()) break;
+    launch(bucket);
+    ++next_;
+  }
 }
 
 // What the program's stream has queued so far makes the gradients.
@@ -233,10 +240,22 @@ void GradientReducer::give_up(const std::string& reason) {
   }
 }
 
-// For what backward hasn't hidden.
-void GradientReducer::wait() {
+// What backward hasn't hidden: buckets under way, and those that are left.
+void GradientReducer::reduce_rest() {
   const ProfilerRange range("all_reduce", {}, " waits");
+  const NoGradGuard no_grad;
+  const double start = seconds_now();
+  for (; next_ < buckets_.size(); ++next_) {
+    Bucket& bucket = buckets_[next_];
+    if (!bucket.ready.device.is_cpu()) {
+      launch(bucket);
+      continue;
+    }
+    thread_->wait();
+    reduce(bucket);
+  }
   thread_->wait();
+  waited_seconds_ += seconds_now() - start;
 }
 
 void GradientReducer::finish() {
@@ -247,21 +266,17 @@ void GradientReducer::finish() {
     missing += (count > 1 ? ", " : "") + parameter.name;
   }
   if (count > 10) missing += " and " + std::to_string(count - 10) + " more";
-  if (!options_.find_unused_parameters) {
-    check(count == 0, "DistributedDataParallel",
-          "every parameter must get a gradient, or find_unused_parameters be set", "none of ",
-          missing);
-    wait();
-    return join_streams();
-  }
-  for (; next_ < buckets_.size(); ++next_) launch(buckets_[next_]);
+  check(count == 0 || options_.find_unused_parameters, "DistributedDataParallel",
+        "every parameter must get a gradient, or find_unused_parameters be set", "none of ",
+        missing);
+  reduce_rest();
+  if (!options_.find_unused_parameters) return join_streams();
   std::vector<uint8_t> ready;
   // A gradient that a pass under no_sync left counts, though this pass brought none.
   for (const Parameter& parameter : parameters_)
     ready.push_back(parameter.ready || parameter.tensor.grad().defined());
   const Tensor used = tensor(ready);
-  thread_->launch([&] { gradients_->all_reduce(used, ReduceOp::max); });
-  wait();
+  gradients_->all_reduce(used, ReduceOp::max);
   join_streams();
   for (Bucket& bucket : buckets_) {
     // Memory of the other stream, which this one is going to read.

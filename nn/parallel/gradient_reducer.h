@@ -40,6 +40,9 @@ class GradientReducer {
   /// Whether backward passes reduce.
   void set_sync(bool sync) { syncs_ = sync; }
   bool syncs() const { return syncs_; }
+  /// For how long backward passes have waited at their ends for reductions, in all; of GPUs' work
+  /// the host doesn't wait.
+  double waited_seconds() const { return waited_seconds_; }
   /// The parameters of each bucket by name, in the order in which they are reduced.
   std::vector<std::vector<std::string>> buckets() const;
 
@@ -66,7 +69,7 @@ class GradientReducer {
   void on_gradient(size_t parameter);
   void end_pass(const std::exception_ptr& error);
   void finish();
-  void wait();
+  void reduce_rest();
   void give_up(const std::string& reason);
   void launch(Bucket& bucket);
   void reduce(Bucket& bucket);
@@ -81,6 +84,7 @@ class GradientReducer {
   std::vector<Bucket> buckets_;
   bool syncs_ = true;
   bool in_pass_ = false;
+  double waited_seconds_ = 0;
   size_t next_ = 0;  // the bucket that is reduced next
   // The stream of a device that has parameters, where buckets are reduced beside the backward pass,
   // and an event for when they are.

@@ -74,6 +74,10 @@ class Mpi(unittest.TestCase):
         self.assertIn(want, done.stderr)
         self.assertEqual(done.returncode, 3)
 
+    def test_ranks_that_disagree_in_every_way(self):
+        for count in 2, 3:
+            self.check(count, "mismatches")
+
     def test_a_duplicate_beside_another_call(self):
         done = self.run_scene(2, "beside")
         want = "ranks must make the same call, got rank 0: barrier 0; rank 1: duplicate world.1"

@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <thread>
 
@@ -157,10 +158,63 @@ Tensor trained(Communicator& end, int rank) {
 
 void ddp() { compare("three steps", trained); }
 
+// Until something ends it; a file says that it has begun.
+void trains_on() {
+  Communicator& group = distributed::world();
+  for (bool first = true;; first = false) {
+    trained(group, group.rank());
+    if (first) std::ofstream("trains_" + std::to_string(group.rank())) << "yes\n";
+  }
+}
+
 // What goes wrong. Rank 1, or the last, does it.
 void mismatch() {
   Communicator& group = distributed::world();
   group.all_reduce(zeros({4, group.rank() == group.size() - 1 ? 2 : 3}));
+}
+
+// Each pair in a group of its own, for what ranks have sent before they knew stays under way. The
+// last rank makes the second call; of some of these MPI itself would notice nothing.
+void mismatches() {
+  Communicator& world = distributed::world();
+  const Call calls[][2] = {
+      {[](Communicator& end, int) { return end.all_reduce(zeros({1 << 20})), zeros({}); },
+       [](Communicator& end, int) { return end.all_reduce(zeros({1 << 19})), zeros({}); }},
+      {[](Communicator& end, int) { return end.all_reduce(zeros({8})), zeros({}); },
+       [](Communicator& end, int) {
+         return end.all_reduce(zeros({8}, {.dtype = i32})), zeros({});
+       }},
+      {[](Communicator& end, int) { return end.all_reduce(zeros({8})), zeros({}); },
+       [](Communicator& end, int) { return end.all_gather(zeros({8})); }},
+      {[](Communicator& end, int) { return end.all_reduce(zeros({3000})), zeros({}); },
+       [](Communicator& end, int) { return end.broadcast(zeros({3000})), zeros({}); }},
+      {[](Communicator& end, int) { return end.broadcast(zeros({5})), zeros({}); },
+       [](Communicator& end, int) { return end.broadcast(zeros({5}), end.size() - 1), zeros({}); }},
+      {[](Communicator& end, int) {
+         return end.reduce_scatter(zeros({12, 1000}));
+       },
+       [](Communicator& end, int) { return end.barrier(), zeros({}); }},
+  };
+  for (const auto& [usual, other] : calls) {
+    const auto group = world.duplicate();
+    const bool differs = world.rank() == world.size() - 1;
+    std::string text;
+    try {
+      (differs ? other : usual)(*group, world.rank());
+    } catch (const RankError& error) {
+      must(false, std::string("no error of the group: ") + error.what());
+    } catch (const Error& error) {
+      text = error.what();
+    }
+    must(text.find(": ranks must make the same call, got rank 0: ") != std::string::npos,
+         "the difference must be named");
+    try {
+      group->barrier();
+      must(false, "a group whose ranks have differed must refuse more");
+    } catch (const RankError&) {
+    }
+    world.barrier();
+  }
 }
 
 void beside() {
@@ -211,7 +265,9 @@ const std::pair<const char*, void (*)()> kScenes[] = {
     {"pieces", pieces},
     {"duplicates", duplicates},
     {"ddp", ddp},
+    {"trains_on", trains_on},
     {"mismatch", mismatch},
+    {"mismatches", mismatches},
     {"beside", beside},
     {"networks", networks},
     {"killed", [] { fall_out([] { raise(SIGKILL); }); }},
