@@ -6,11 +6,19 @@
 #include <aorta/apps/echo/segment.h>
 #include <aorta/apps/echo/trainer.h>
 #include <aorta/tests/apps/echo/dataset.h>
+#include <aorta/tests/child_program.h>
+#include <aorta/tests/test_folder.h>
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <map>
+#include <sstream>
+#include <thread>
 
 namespace aorta::echo {
 namespace {
@@ -53,6 +61,89 @@ void expect_near(const std::vector<double>& here, const std::vector<double>& cpu
   for (size_t i = 0; i < cpu.size(); ++i) EXPECT_NEAR(here[i], cpu[i], 1e-4 * cpu[i]) << i;
 }
 
+/// What a checkpoint says of the steps before it.
+struct Saved {
+  int64_t in_epoch;
+  double loss;  // of the epoch so far
+};
+
+/// Runs aorta-echo until its checkpoint is of step `last`, and kills it, which is then within the
+/// next step. Notes what it saves on the way.
+void run_to(int64_t last, const std::vector<std::string>& flags, const std::string& run,
+            std::map<int64_t, Saved>& saved) {
+  std::vector<std::string> command = {"apps/echo/aorta-echo", "train", "--output", run};
+  command.insert(command.end(), flags.begin(), flags.end());
+  ChildProgram program(command, {"LD_LIBRARY_PATH=tests/cuda/emulated/driver"});
+  std::filesystem::file_time_type seen;
+  while (saved.empty() || saved.rbegin()->first < last) {
+    ASSERT_TRUE(program.runs()) << "it ended by itself: " << program.wait();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const std::string path = run + "/checkpoint.safetensors";
+    std::error_code is_not_there;
+    const auto written = std::filesystem::last_write_time(path, is_not_there);
+    if (is_not_there || written == seen) continue;
+    seen = written;
+    // Where this process came late the one before is there too.
+    for (const std::string& file : {path + ".1", path}) {
+      if (!std::filesystem::exists(file)) continue;
+      const State state = State::load(file);
+      const auto in_epoch = state.get<int64_t>("progress.epoch_steps");
+      const auto step = state.get<int64_t>("progress.steps");
+      if (in_epoch > 0) saved[step] = {in_epoch, state.get<double>("progress.loss")};
+      ASSERT_GE(step, saved.rbegin()->first - 1) << "it must go on where it was";
+    }
+  }
+  const int status = program.end_with(SIGKILL);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+}
+
+/// The loss of each step of aorta-echo on a device: killed after `stops`, and gone on with.
+std::vector<double> losses_of_program(const TrainOptions& options, int64_t steps, int64_t stops) {
+  const TestFolder folder;
+  const std::string run = folder.file("run");
+  std::map<int64_t, Saved> saved;
+  run_to(stops,
+         {"--data_dir", options.data_dir, "--model_name", options.model_name, "--device",
+          options.device, "--batch_size", std::to_string(options.batch_size), "--lr",
+          (std::ostringstream() << options.lr).str(), "--num_workers", "2", "--save_every", "1e-9",
+          "--quiet"},
+         run, saved);
+  if (!::testing::Test::HasFatalFailure()) run_to(steps, {"--resume", "--quiet"}, run, saved);
+  std::vector<double> losses;
+  for (const auto& [step, so_far] : saved) {
+    const bool begins = so_far.in_epoch == 1;
+    EXPECT_TRUE(begins || saved.contains(step - 1)) << "what step " << step - 1 << " saved";
+    losses.push_back(so_far.loss - (begins ? 0 : saved[step - 1].loss));
+  }
+  return losses;
+}
+
+/// The real videos as videos to train on, all of them. The first one is there a second time, to
+/// validate with.
+void write_all_to_train(const std::string& real, const TestFolder& folder) {
+  const std::filesystem::path videos = std::filesystem::path(real) / "Videos";
+  std::filesystem::create_directory(folder.path / "Videos");
+  std::ifstream list(real + "/FileList.csv"), traces(real + "/VolumeTracings.csv");
+  std::string line, of_list, of_traces, first;
+  std::getline(list, of_list);
+  while (std::getline(list, line)) {
+    const std::string name = line.substr(0, line.find(',')), file = name + ".avi";
+    const std::string rest = line.substr(name.size(), line.rfind(',') - name.size());
+    std::filesystem::create_symlink(videos / file, folder.path / "Videos" / file);
+    of_list += "\n" + name + rest + ",TRAIN";
+    if (!first.empty()) continue;
+    first = file;
+    std::filesystem::create_symlink(videos / file, folder.path / "Videos/again.avi");
+    of_list += "\nagain" + rest + ",VAL";
+  }
+  while (std::getline(traces, line)) {
+    of_traces += line + "\n";
+    if (line.starts_with(first)) of_traces += "again.avi" + line.substr(first.size()) + "\n";
+  }
+  folder.write("FileList.csv", of_list + "\n");
+  folder.write("VolumeTracings.csv", of_traces);
+}
+
 }  // namespace
 
 TEST(Device, AutoIsAGpuWhereThereIsOne) {
@@ -70,6 +161,34 @@ TEST(EchoOnADevice, TrainingHasTheLossesOfTheCpuAndGoesOnWithTheSameBits) {
   const std::vector<double> here = losses_on(options, 4);
   expect_near(here, losses_on(options_on(folder, "cpu"), 4));
   EXPECT_EQ(losses_on(options, 4, 3), here);
+}
+
+TEST(EchoOnADevice, TheProgramIsKilledAndHasTheLossesOfTheCpu) {
+  const std::string folder = testing::tiny_echo_folder("program", 12);
+  const auto options = [&](const char* device) {
+    TrainOptions given = options_on(folder, device);
+    given.batch_size = 1;
+    return given;
+  };
+  const std::vector<double> cpu = losses_on(options("cpu"), 20);
+  expect_near(losses_of_program(options("cuda:0"), 20, 8), cpu);
+  EXPECT_LT(cpu.back(), cpu.front());
+}
+
+TEST(EchoOnADevice, TheProgramHasTheLossesOfTheCpuOnRealVideos) {
+  const char* real = std::getenv("AORTA_ECHO");
+  if (!real) GTEST_SKIP() << "AORTA_ECHO names no data";
+  const TestFolder folder;
+  write_all_to_train(real, folder);
+  const auto options = [&](const char* device) {
+    TrainOptions given = options_on(folder.str(), device);
+    given.batch_size = 1;
+    given.lr = 3e-7;  // with 1e-5 also two instruction sets of the CPU are apart by 0.5 % then
+    return given;
+  };
+  EXPECT_EQ(
+      data::Echo(folder.str(), data::EchoOptions::segmentation(data::EchoSplit::train)).size(), 17);
+  expect_near(losses_of_program(options("cuda:0"), 20, 9), losses_on(options("cpu"), 20));
 }
 
 TEST(EchoOnADevice, SeveralHaveTheLossesOfOne) {
@@ -142,19 +261,6 @@ TEST(EchoOnADevice, RealVideosHaveTheBeatsOfTheCpu) {
   ASSERT_FALSE(cpu.beats.empty());
   ASSERT_EQ(here.beats.size(), cpu.beats.size());
   EXPECT_NEAR(here.ef, cpu.ef, 0.5);
-}
-
-TEST(EchoOnADevice, RealVideosHaveTheLossesOfTheCpu) {
-  const char* folder = std::getenv("AORTA_ECHO");
-  if (!folder) GTEST_SKIP() << "AORTA_ECHO names no data";
-  const auto losses = [&](const char* device) {
-    TrainOptions options = options_on(folder, device);
-    options.lr = 3e-7;  // with 1e-5 also two instruction sets of the CPU are apart by 0.5 % then
-    return losses_on(options, 20);
-  };
-  const std::vector<double> cpu = losses("cpu");
-  expect_near(losses("cuda:0"), cpu);
-  EXPECT_LT(cpu.back(), cpu.front());
 }
 
 }  // namespace aorta::echo
