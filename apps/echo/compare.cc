@@ -48,9 +48,10 @@ int compare(const CompareOptions& options) {
   const int64_t there = echo_frames(data_dir, data::EchoSplit::train)->size();
   const int64_t recordings = std::min(options.recordings, there);
   std::vector<std::string> devices = {"cpu"};
-  if (choose_device("auto").is_cuda()) devices.push_back("cuda");
+  const auto tried = [&](Device device) { try_step(options.train, device); };
+  if (choose_device("auto", tried).is_cuda()) devices.push_back("cuda");
   if (options.train.device != "auto") devices = {options.train.device};
-  for (const std::string& device : devices) choose_device(device);
+  for (const std::string& device : devices) choose_device(device, tried);
   fmt::print("average time of an epoch, {} recordings{}, {}, batch {}, {} epoch{}\n\n", recordings,
              recordings < options.recordings ? " (all there are)" : "", options.train.model_name,
              options.train.batch_size, options.epochs, options.epochs == 1 ? "" : "s");

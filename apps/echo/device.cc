@@ -1,8 +1,12 @@
 #include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/failure.h>
+#include <aorta/apps/echo/ranks.h>
+#include <aorta/core/dispatch/op_table.h>
 #include <aorta/core/io/bytes.h>
+#include <aorta/core/random.h>
 
 #include <algorithm>
+#include <cstdio>
 
 namespace aorta::echo {
 namespace {
@@ -18,10 +22,43 @@ void check_is_there(const std::string& given, Device device) {
                                              std::to_string(device_count(DeviceType::cuda)));
 }
 
+bool has_all_kernels(DeviceType type) {
+  for (const kernel::OpRow* op = kernel::first_op(); op; op = op->next())
+    if (op->has_kernel(DeviceType::cpu) && !op->has_kernel(type)) return false;
+  return true;
+}
+
+/// The first op of `work` that the GPU has no kernel of; empty where it has all.
+std::string missing_op(const std::function<void(Device)>& work) {
+  if (has_all_kernels(DeviceType::cuda)) return "";
+  const GeneratorState before = default_generator().state();
+  std::string missing;
+  try {
+    work("cuda");
+  } catch (const kernel::MissingKernel& error) {
+    missing = error.op();
+  }
+  default_generator().restore(before);
+  return missing;
+}
+
+Device device_for(const std::function<void(Device)>& work) {
+  if (!cuda::is_available()) return Device();
+  const std::string missing = missing_op(work);
+  if (missing.empty()) return Device("cuda");
+  static bool said = false;  // a command may ask more than once
+  if (!said && is_first_rank())
+    std::fprintf(stderr,
+                 "warning: --device auto: the CPU computes, for the GPU has no kernel of %s\n",
+                 missing.c_str());
+  said = true;
+  return Device();
+}
+
 }  // namespace
 
-Device choose_device(const std::string& name) {
-  if (name == "auto") return cuda::is_available() ? Device("cuda") : Device();
+Device choose_device(const std::string& name, const std::function<void(Device)>& work) {
+  if (name == "auto") return device_for(work);
   Device device;
   try {
     device = Device(name);

@@ -64,8 +64,9 @@ void evaluate_regressor(const EvaluateOptions& options, data::EchoSplit split,
   if (!options.predictions.empty() && regressor.task != "EF")
     throw Failure(ExitCode::usage,
                   "--predictions: needs weights that tell EF, got " + io::quote(regressor.task));
-  regressor.net->to(ToOptions{.device = choose_device(options.device),
-                              .memory_format = MemoryFormat::channels_last});
+  const Device device =
+      choose_device(options.device, [&](Device tried) { regressor.try_on(tried); });
+  regressor.net->to(ToOptions{.device = device, .memory_format = MemoryFormat::channels_last});
   const std::string folder =
       options.output.empty() ? folder_of(options.run_or_weights) : options.output;
   make_folder(folder);
@@ -174,7 +175,7 @@ void evaluate(EvaluateOptions options) {
                           {.model_name = options.model_name,
                            .statistics = [&] { return pixel_statistics(data_dir, 0); }});
   });
-  segmenter.net->to(choose_device(options.device));
+  segmenter.net->to(choose_device(options.device, [&](Device tried) { segmenter.try_on(tried); }));
   const std::string folder =
       options.output.empty() ? folder_of(options.run_or_weights) : options.output;
   make_folder(folder);

@@ -139,14 +139,13 @@ std::string size_rows(const VideoSegmentation& found, const std::string& file_na
 
 void segment(const SegmentOptions& options) {
   check_videos(options);
-  const Device device = choose_device(options.device);
   const Segmenter segmenter = with_code(ExitCode::data, [&] {
     return load_segmenter(
         options.run_or_weights.empty() ? shipped_weights() : options.run_or_weights,
         {.model_name = options.model_name,
          .statistics = [&] { return statistics_of(options.videos); }});
   });
-  segmenter.net->to(device);
+  segmenter.net->to(choose_device(options.device, [&](Device tried) { segmenter.try_on(tried); }));
   for (const char* folder : {"", "/size", "/ef"}) make_folder(options.output + folder);
   catch_interrupts();
   report::ProgressBar bar({.quiet = options.quiet});

@@ -1,4 +1,5 @@
 #include <aorta/aorta.h>
+#include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/segmenter.h>
@@ -86,6 +87,13 @@ Tensor Segmenter::found(const Tensor& frames) const {
 }
 
 Tensor Segmenter::masks(const Tensor& frames) const { return (found(frames) > 0).to(u8); }
+
+void Segmenter::try_on(Device device) const {
+  net->to(device);
+  Shape shape{1, 3, kTriedSide, kTriedSide};
+  if (takes_clips()) shape.insert(2, frames);
+  masks(zeros(shape, {.dtype = u8, .device = device}));
+}
 
 State Segmenter::state() const {
   State state;

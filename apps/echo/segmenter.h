@@ -36,6 +36,9 @@ struct Segmenter {
   /// videos, for networks of clips too, are VideoMasks' (video_masks.h).
   Tensor masks(const Tensor& frames) const;
 
+  /// Takes the network to a device and finds a small mask there: for choose_device().
+  void try_on(Device device) const;
+
   /// "model.*" and "segmenter.*".
   State state() const;
 };

@@ -11,15 +11,18 @@
 namespace aorta::echo {
 namespace {
 
-Segmenter initial_segmenter(const TrainOptions& options, const State* checkpoint) {
-  if (checkpoint) return segmenter_of(*checkpoint, "checkpoint");
-  manual_seed(options.seed);
-  const data::ChannelStatistics statistics = pixel_statistics(options.data_dir, options.seed);
-  Segmenter segmenter = with_code(ExitCode::usage, [&] {
-    return make_segmenter(options.model_name, statistics.mean, statistics.std,
+Segmenter new_segmenter(const TrainOptions& options, const data::ChannelStatistics& pixels) {
+  return with_code(ExitCode::usage, [&] {
+    return make_segmenter(options.model_name, pixels.mean, pixels.std,
                           options.frames.value_or(kClipFrames),
                           options.period.value_or(kClipPeriod));
   });
+}
+
+Segmenter initial_segmenter(const TrainOptions& options, const State* checkpoint) {
+  if (checkpoint) return segmenter_of(*checkpoint, "checkpoint");
+  manual_seed(options.seed);
+  Segmenter segmenter = new_segmenter(options, pixel_statistics(options.data_dir, options.seed));
   if (!options.weights.empty()) {
     load_initial_weights(segmenter, options.weights);
   } else if (options.pretrained) {
@@ -43,12 +46,43 @@ Device device_of_rank(Device device) {
   return Device("cuda:" + std::to_string(distributed::get_local_rank() % count));
 }
 
+Tensor loss_of(const Tensor& logits, const data::Batch& batch) {
+  return binary_cross_entropy_with_logits(logits, batch["truth"], {.reduction = Reduction::sum}) /
+         2;
+}
+
+// Pixels that are found and told of either phase, that are in one of both, and how many there are.
+Tensor sums_of(const Tensor& logits, const data::Batch& batch) {
+  const Tensor found = logits > 0, there = batch["truth"] > 0;
+  const int64_t size = found.size(0) / 2;
+  std::vector<Tensor> sums;
+  for (const int64_t first : {int64_t{0}, size}) {
+    const Tensor a = found.narrow(0, first, size), b = there.narrow(0, first, size);
+    sums.push_back(sum(logical_and(a, b)));
+    sums.push_back(sum(logical_or(a, b)));
+  }
+  sums.push_back(sum(found));
+  sums.push_back(sum(there));
+  return stack(sums).to(f64);
+}
+
+Tensor masked(const Tensor& input) {
+  const Tensor drawn = rand({input.size(0), 1, input.size(2), 1, 1}, {.device = input.device()});
+  return input * (drawn >= kMasked).to(f32);
+}
+
+Tensor loss_of_pretraining(const Tensor& output, const Tensor& input) {
+  return mse_loss(output, mean(input.select(2, input.size(2) / 2), 1), Reduction::sum) / 2;
+}
+
 std::vector<Device> devices_of(const TrainOptions& options) {
   if (rank_count() > 1 && !options.devices.empty())
     throw Failure(ExitCode::usage, "--devices: each process has one device, got --devices " +
                                        io::quote(options.devices) + " in " +
                                        std::to_string(rank_count()) + " processes");
-  if (options.devices.empty()) return {device_of_rank(choose_device(options.device))};
+  if (options.devices.empty())
+    return {device_of_rank(
+        choose_device(options.device, [&](Device device) { try_step(options, device); }))};
   if (options.device != "auto")
     throw Failure(ExitCode::usage,
                   "--devices: goes without --device, got --device " + io::quote(options.device));
@@ -76,6 +110,29 @@ Tensor join_phases(const Tensor& output, int64_t parts) {
 }
 
 }  // namespace
+
+void try_step(const TrainOptions& options, Device device) {
+  const Segmenter segmenter = new_segmenter(options, {.mean = {0, 0, 0}, .std = {1, 1, 1}});
+  segmenter.net->to(ToOptions{.device = device, .memory_format = MemoryFormat::channels_last});
+  const bool clips = segmenter.takes_clips();
+  nn::set_statistic_groups(*segmenter.net, clips ? 1 : 2);
+  Shape shape{2, 3, kTriedSide, kTriedSide};
+  if (clips) shape.insert(2, segmenter.frames);
+  const Tensor frames = zeros(shape, {.dtype = u8, .device = device});
+  const Tensor traces = zeros({2, kTriedSide, kTriedSide}, {.device = device});
+  const data::Batch batch = with_inputs(NamedTensors{{"LargeFrame", frames},
+                                                     {"SmallFrame", frames},
+                                                     {"LargeTrace", traces},
+                                                     {"SmallTrace", traces}},
+                                        segmenter);
+  const Autocast autocast(options.amp ? bf16 : f32);
+  const Tensor &input = batch["input"], logits = segmenter.logits(input);
+  loss_of(logits, batch).backward();
+  if (options.pretrain_epochs)
+    loss_of_pretraining(segmenter.logits(masked(input)), input).backward();
+  make_optimizer(options, segmenter.net->parameters())->step();
+  sums_of(logits.detach(), batch);
+}
 
 int64_t batch_parts_of(const TrainOptions& options) {
   check_positive("--batch_size", options.batch_size);
@@ -187,10 +244,7 @@ Tensor Trainer::output(const data::Batch& batch) const {
       return segmenter_.logits_of((*distributed_)(frames));
     return parallel_ ? segmenter_.logits_of((*parallel_)(frames)) : segmenter_.logits(frames);
   };
-  if (pretraining()) {
-    const Tensor drawn = rand({input.size(0), 1, input.size(2), 1, 1}, {.device = input.device()});
-    input = input * (drawn >= kMasked).to(f32);
-  }
+  if (pretraining()) input = masked(input);
   // In eval mode each frame is by itself, and the last batch may be of any size.
   if (parts_ == 1 || !segmenter_.net->is_training()) return computed(input);
   return join_phases(computed(split_phases(input, parts_)), parts_);
@@ -209,27 +263,12 @@ Tensor Trainer::output_of_one_device(const data::Batch& batch) {
 }
 
 Tensor Trainer::loss(const Tensor& output, const data::Batch& batch) const {
-  if (pretraining()) {
-    const Tensor& input = batch["input"];
-    return mse_loss(output, mean(input.select(2, input.size(2) / 2), 1), Reduction::sum) / 2;
-  }
-  return binary_cross_entropy_with_logits(output, batch["truth"], {.reduction = Reduction::sum}) /
-         2;
+  return pretraining() ? loss_of_pretraining(output, batch["input"]) : loss_of(output, batch);
 }
 
 Tensor Trainer::sums(const Tensor& output, const data::Batch& batch) const {
   if (pretraining()) return empty({0}, {.dtype = f64, .device = output.device()});
-  const Tensor found = output > 0, there = batch["truth"] > 0;
-  const int64_t size = found.size(0) / 2;
-  std::vector<Tensor> sums;
-  for (const int64_t first : {int64_t{0}, size}) {
-    const Tensor a = found.narrow(0, first, size), b = there.narrow(0, first, size);
-    sums.push_back(sum(logical_and(a, b)));
-    sums.push_back(sum(logical_or(a, b)));
-  }
-  sums.push_back(sum(found));
-  sums.push_back(sum(there));
-  return stack(sums).to(f64);
+  return sums_of(output, batch);
 }
 
 void Trainer::count(const data::Batch& batch, double loss, Totals& totals) const {

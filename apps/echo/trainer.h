@@ -74,6 +74,9 @@ class Trainer : public TrainingLoop {
 /// Throws Failure(usage) where they don't divide.
 int64_t batch_parts_of(const TrainOptions& options);
 
+/// A step on two small videos on a device, whose results are dropped: for choose_device().
+void try_step(const TrainOptions& options, Device device);
+
 /// A batch of echo_frames() and what the network and its loss are given, each written once where
 /// the batch lies:
 ///   "input"   f32 (2 B, 3, H, W) or of clips (2 B, 3, T, H, W), channels_last, normalised: ends of

@@ -196,10 +196,13 @@ void beats(const BeatsOptions& options) {
     throw Failure(ExitCode::usage, "--data_dir: goes without videos, got both");
   check_output(options);
   const std::vector<Meant> meant = meant_videos(options);
-  const Device device = choose_device(options.device);
   const Regressor regressor = load_ef_network(options.video_weights);
   const Segmenter segmenter =
       with_code(ExitCode::data, [&] { return load_segmenter(options.run_or_weights); });
+  const Device device = choose_device(options.device, [&](Device tried) {
+    segmenter.try_on(tried);
+    regressor.try_on(tried);
+  });
   segmenter.net->to(device);
   regressor.net->to(ToOptions{.device = device, .memory_format = MemoryFormat::channels_last});
   for (const char* folder : {"", "/beats", "/size"}) make_folder(options.output + folder);

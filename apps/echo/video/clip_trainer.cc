@@ -83,8 +83,34 @@ ClipErrors errors_of(const Totals& totals) {
                                                : std::numeric_limits<double>::quiet_NaN()};
 }
 
+namespace {
+
+Tensor sums_of(const Tensor& output, const Tensor& values) {
+  const Tensor told = values.to(f64), off = output.to(f64) - told;
+  return stack({sum(abs(off)), sum(off * off), sum(told), sum(told * told)});
+}
+
+}  // namespace
+
+void try_step(const VideoOptions& options, Device device) {
+  const Regressor regressor = with_code(ExitCode::usage, [&] {
+    return make_regressor(options.model_name, {.mean = {0, 0, 0}, .std = {1, 1, 1}}, options.task,
+                          options.frames, options.period);
+  });
+  regressor.net->to(ToOptions{.device = device, .memory_format = MemoryFormat::channels_last});
+  const Tensor clips =
+      zeros({2, 3, options.frames, kTriedSide, kTriedSide}, {.dtype = u8, .device = device});
+  const Tensor told = zeros({2}, {.device = device});
+  const Autocast autocast(options.amp ? bf16 : f32);
+  const Tensor output = regressor.values(regressor.normalised(clips));
+  mse_loss(output, told).backward();
+  make_optimizer(options, regressor.net->parameters())->step();
+  sums_of(output.detach(), told);
+}
+
 ClipTrainer::ClipTrainer(const VideoOptions& options, const State* checkpoint)
-    : TrainingLoop(options, {choose_device(options.device)}),
+    : TrainingLoop(options, {choose_device(options.device,
+                                           [&](Device device) { try_step(options, device); })}),
       regressor_(initial_regressor(options, checkpoint)) {
   auto train = echo_clips(options.data_dir, data::EchoSplit::train, regressor_, kPad);
   regressor_.side = longer_edge(*train);
@@ -121,8 +147,7 @@ Tensor ClipTrainer::loss(const Tensor& output, const data::Batch& batch) const {
 }
 
 Tensor ClipTrainer::sums(const Tensor& output, const data::Batch& batch) const {
-  const Tensor told = batch[regressor_.task].to(f64), off = output.to(f64) - told;
-  return stack({sum(abs(off)), sum(off * off), sum(told), sum(told * told)});
+  return sums_of(output, batch[regressor_.task]);
 }
 
 void ClipTrainer::count(const data::Batch& batch, double loss, Totals& totals) const {

@@ -40,6 +40,9 @@ class ClipTrainer : public TrainingLoop {
   Regressor regressor_;
 };
 
+/// A step on two small clips on a device, whose results are dropped: for choose_device().
+void try_step(const VideoOptions& options, Device device);
+
 /// Random clips of a split's videos and what is told of them: "video" u8 (3, T, H, W), "Filename"
 /// and the task's column. `pad`: as EchoOptions::pad. Throws Failure(data).
 std::shared_ptr<const data::Echo> echo_clips(const std::string& data_dir, data::EchoSplit split,

@@ -1,4 +1,5 @@
 #include <aorta/aorta.h>
+#include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/segmenter.h>
 #include <aorta/apps/echo/video/regressor.h>
@@ -43,6 +44,11 @@ Tensor Regressor::values(const Tensor& input) const { return net(input).select(1
 
 int64_t Regressor::places(int64_t video_frames) const {
   return std::max(video_frames, frames * period) - (frames - 1) * period;
+}
+
+void Regressor::try_on(Device device) const {
+  net->to(device);
+  predict(zeros({3, frames, kTriedSide, kTriedSide}, {.dtype = u8}), 0, 1, 1);
 }
 
 Tensor Regressor::predict(const Tensor& video, int64_t first, int64_t count,

@@ -29,6 +29,9 @@ struct Regressor {
   /// are computed at a time, where the network lies, without a graph and in eval mode.
   Tensor predict(const Tensor& video, int64_t first, int64_t count, int64_t batch_size) const;
 
+  /// Takes the network to a device and tells the number of a small clip there: for choose_device().
+  void try_on(Device device) const;
+
   /// "model.*" and "regressor.*".
   State state() const;
 };

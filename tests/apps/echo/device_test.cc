@@ -5,6 +5,8 @@
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/segment.h>
 #include <aorta/apps/echo/trainer.h>
+#include <aorta/apps/echo/video/clip_trainer.h>
+#include <aorta/core/dispatch/op_table.h>
 #include <aorta/tests/apps/echo/dataset.h>
 #include <aorta/tests/child_program.h>
 #include <aorta/tests/test_folder.h>
@@ -60,6 +62,30 @@ void expect_near(const std::vector<double>& here, const std::vector<double>& cpu
   ASSERT_EQ(here.size(), cpu.size());
   for (size_t i = 0; i < cpu.size(); ++i) EXPECT_NEAR(here[i], cpu[i], 1e-4 * cpu[i]) << i;
 }
+
+/// While it lives, the GPU has no kernel of an op.
+class WithoutKernel {
+ public:
+  explicit WithoutKernel(const std::string& name) {
+    for (op_ = kernel::first_op(); op_->name() != name;) op_ = op_->next();
+    kernel_ = (op_->*&AnyOp::find_kernel)(DeviceType::cuda);
+    set(nullptr);
+  }
+  ~WithoutKernel() { set(kernel_); }
+  WithoutKernel(const WithoutKernel&) = delete;
+  WithoutKernel& operator=(const WithoutKernel&) = delete;
+
+ private:
+  struct AnyOp : kernel::OpRow {
+    using OpRow::find_kernel, OpRow::Function, OpRow::set_kernel_function;
+  };
+  void set(AnyOp::Function kernel) {
+    (const_cast<kernel::OpRow*>(op_)->*&AnyOp::set_kernel_function)(DeviceType::cuda, kernel);
+  }
+
+  const kernel::OpRow* op_;
+  AnyOp::Function kernel_;
+};
 
 /// What a checkpoint says of the steps before it.
 struct Saved {
@@ -148,9 +174,52 @@ void write_all_to_train(const std::string& real, const TestFolder& folder) {
 
 TEST(Device, AutoIsAGpuWhereThereIsOne) {
   ASSERT_TRUE(cuda::is_available()) << cuda::unavailable_reason();
-  EXPECT_EQ(choose_device("auto"), Device("cuda:0"));
-  EXPECT_EQ(choose_device("cuda:0"), Device("cuda:0"));
-  EXPECT_EQ(choose_device("cpu"), Device("cpu"));
+  const auto nothing = [](Device) {};
+  EXPECT_EQ(choose_device("auto", nothing), Device("cuda:0"));
+  EXPECT_EQ(choose_device("cuda:0", nothing), Device("cuda:0"));
+  EXPECT_EQ(choose_device("cpu", nothing), Device("cpu"));
+}
+
+// Of ops that no network has a kernel may be missing; of one that the step has it may not.
+TEST(Device, AutoIsTheCpuWhereTheGpuLacksAKernelOfTheStep) {
+  const std::string folder = testing::tiny_echo_folder("lacks");
+  const TrainOptions options = options_on(folder, "auto");
+  const auto chosen_without = [&](const char* op) {
+    const WithoutKernel gap(op);
+    return to_string(Trainer(options).device());
+  };
+  EXPECT_EQ(chosen_without("ctc_loss"), "cuda:0");
+  manual_seed(4);
+  const GeneratorState before = default_generator().state();
+  ::testing::internal::CaptureStderr();
+  {
+    const WithoutKernel gap("max_pool_backward");
+    EXPECT_EQ(choose_device("auto", [&](Device device) { try_step(options, device); }), Device());
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "warning: --device auto: the CPU computes, for the GPU has no kernel of "
+            "max_pool_backward\n");
+  EXPECT_EQ(default_generator().state().position, before.position);
+  for (const char* op : {"update", "logical_and"}) EXPECT_EQ(chosen_without(op), "cpu") << op;
+  const WithoutKernel gap("max_pool");
+  const Segmenter segmenter = make_segmenter("unet_small", {30, 30, 30}, {50, 50, 50});
+  const auto found = [&](Device device) { segmenter.try_on(device); };
+  EXPECT_EQ(choose_device("auto", found), Device());
+  EXPECT_EQ(choose_device("cuda:0", found), Device("cuda:0"));
+}
+
+TEST(Device, WhatIsTriedRunsOnTheCpuToo) {
+  TrainOptions clips = options_on("", "cpu");
+  clips.model_name = "unet_3d";
+  clips.pretrain_epochs = 1;
+  VideoOptions video;
+  video.model_name = "r3d_18";
+  video.frames = 4;
+  const data::ChannelStatistics pixels{.mean = {30, 30, 30}, .std = {50, 50, 50}};
+  EXPECT_NO_THROW(try_step(clips, "cpu"));
+  EXPECT_NO_THROW(try_step(video, "cpu"));
+  EXPECT_NO_THROW(make_segmenter("unet_3d", pixels.mean, pixels.std).try_on("cpu"));
+  EXPECT_NO_THROW(make_regressor("r3d_18", pixels, "EF", 4, 1).try_on("cpu"));
 }
 
 // A step takes an emulated device seconds, so there are few; from the third one on they are a
