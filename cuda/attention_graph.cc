@@ -179,24 +179,8 @@ class Graph {
     graph_.add_operation(std::move(operation));
     return to;
   }
-  // A function of one, two or three tensors; along `axis` where it counts.
-  size_t pointwise(cudnnPointwiseMode_t mode, std::initializer_list<size_t> from, size_t to,
-                   cudnnDataType_t precision = kSums, int64_t axis = -1) {
-    CudnnDescriptor rule = graph_.make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-    rule.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
-    rule.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, precision);
-    if (axis >= 0) rule.set(CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, axis);
-    const size_t function = graph_.add(std::move(rule));
-    constexpr cudnnBackendAttributeName_t kOperands[] = {CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
-                                                         CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
-                                                         CUDNN_ATTR_OPERATION_POINTWISE_TDESC};
-    CudnnDescriptor operation = graph_.make(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, graph_[function]);
-    const cudnnBackendAttributeName_t* operand = kOperands;
-    for (const size_t tensor : from) operation.set(*operand++, graph_[tensor]);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, graph_[to]);
-    graph_.add_operation(std::move(operation));
-    return to;
+  size_t pointwise(cudnnPointwiseMode_t mode, std::initializer_list<size_t> from, size_t to) {
+    return graph_.add_pointwise(mode, from, to);
   }
   size_t reshape(size_t from, size_t to) {
     CudnnDescriptor operation = graph_.make(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
@@ -208,12 +192,13 @@ class Graph {
 
   // Where a query doesn't see a key, -inf.
   size_t masked(size_t scores) {
-    const size_t rows = pointwise(CUDNN_POINTWISE_GEN_INDEX, {scores}, of_scores(CUDNN_DATA_INT32),
-                                  CUDNN_DATA_INT32, 2);
-    const size_t columns = pointwise(CUDNN_POINTWISE_GEN_INDEX, {scores},
-                                     of_scores(CUDNN_DATA_INT32), CUDNN_DATA_INT32, 3);
-    const size_t seen = pointwise(CUDNN_POINTWISE_CMP_GE, {rows, columns},
-                                  of_scores(CUDNN_DATA_BOOLEAN), CUDNN_DATA_BOOLEAN);
+    const auto index = [&](int64_t axis) {
+      return graph_.add_pointwise(CUDNN_POINTWISE_GEN_INDEX, {scores}, of_scores(CUDNN_DATA_INT32),
+                                  CUDNN_DATA_INT32, axis);
+    };
+    const size_t rows = index(2), columns = index(3);
+    const size_t seen = graph_.add_pointwise(CUDNN_POINTWISE_CMP_GE, {rows, columns},
+                                             of_scores(CUDNN_DATA_BOOLEAN), CUDNN_DATA_BOOLEAN);
     return pointwise(CUDNN_POINTWISE_BINARY_SELECT, {scores, number(kUnseen), seen},
                      of_scores(kSums));
   }

@@ -67,7 +67,7 @@ class Graph {
       std::vector<int64_t> row(y_sizes.size(), 1);
       row[1] = y_channels;
       const size_t bias = add(kBias, row, p_.bias_alignment);
-      add_addition(y, bias, add(kY, y_sizes, p_.y_alignment));
+      graph_.add_pointwise(CUDNN_POINTWISE_ADD, {y, bias}, add(kY, y_sizes, p_.y_alignment));
     }
     return std::move(graph_).finish(target);
   }
@@ -138,19 +138,6 @@ class Graph {
     operation.set(names.x, graph_[x]);
     operation.set(names.y, graph_[y]);
     operation.set(names.w, graph_[w]);
-    graph_.add_operation(std::move(operation));
-  }
-
-  void add_addition(size_t sum, size_t bias, size_t out) {
-    CudnnDescriptor rule = graph_.make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-    rule.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, CUDNN_POINTWISE_ADD);
-    rule.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
-    const size_t addition = graph_.add(std::move(rule));
-    CudnnDescriptor operation = graph_.make(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, graph_[addition]);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, graph_[sum]);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, graph_[bias]);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, graph_[out]);
     graph_.add_operation(std::move(operation));
   }
 

@@ -89,6 +89,25 @@ size_t CudnnGraph::add_tensor(const CudnnTensor& tensor) {
   return add(std::move(t));
 }
 
+size_t CudnnGraph::add_pointwise(cudnnPointwiseMode_t mode, std::initializer_list<size_t> from,
+                                 size_t to, cudnnDataType_t precision, int64_t axis) {
+  CudnnDescriptor rule = make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  rule.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
+  rule.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, precision);
+  if (axis >= 0) rule.set(CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, axis);
+  const size_t function = add(std::move(rule));
+  constexpr cudnnBackendAttributeName_t kOperands[] = {CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
+                                                       CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
+                                                       CUDNN_ATTR_OPERATION_POINTWISE_TDESC};
+  CudnnDescriptor operation = make(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, parts_[function]);
+  const cudnnBackendAttributeName_t* operand = kOperands;
+  for (const size_t tensor : from) operation.set(*operand++, parts_[tensor]);
+  operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, parts_[to]);
+  add_operation(std::move(operation));
+  return to;
+}
+
 CudnnParts CudnnGraph::finish(const CudnnTarget& target) && {
   std::vector<cudnnBackendDescriptor_t> operations;
   for (const size_t operation : operations_) operations.push_back(parts_[operation].value());

@@ -5,6 +5,7 @@
 #include <aorta/core/dtype.h>
 #include <aorta/cuda/cudnn.h>
 
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
@@ -50,6 +51,10 @@ class CudnnGraph {
   void add_operation(CudnnDescriptor operation) {
     operations_.push_back(add(std::move(operation)));
   }
+  /// A function of one, two or three tensors, computed in `precision`; along `axis` where it
+  /// counts. Writes `to`, and returns it.
+  size_t add_pointwise(cudnnPointwiseMode_t mode, std::initializer_list<size_t> from, size_t to,
+                       cudnnDataType_t precision = CUDNN_DATA_FLOAT, int64_t axis = -1);
   const CudnnDescriptor& operator[](size_t part) const { return parts_[part]; }
 
   /// All parts, the graph of operations behind them; null where cuDNN has none of this pattern.
