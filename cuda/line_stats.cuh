@@ -2,16 +2,11 @@
 
 // What softmax and the losses of classes know of a line of elements after one reading.
 
+#include <aorta/core/body/softmax.h>
 #include <aorta/core/scalar/math.h>
 #include <aorta/cuda/group.cuh>
 
 namespace aorta::cuda {
-
-/// e^x for x <= 0.
-__device__ __forceinline__ float exp_of_negative(float x) {
-  return scalar::exp_scaled<0, true>(scalar::at_least(x, -104.0f));
-}
-__device__ __forceinline__ double exp_of_negative(double x) { return scalar::exp(x); }
 
 /// The largest of some elements, and the sum of exp(x - largest); 0 where all are -inf.
 template <class C>
@@ -28,7 +23,7 @@ __device__ __forceinline__ LineStats<C> no_stats() {
 template <class C>
 __device__ __forceinline__ double rescaled(const LineStats<C>& stats, C largest) {
   if (stats.largest == largest) return stats.sum;
-  return stats.sum * static_cast<double>(exp_of_negative(stats.largest - largest));
+  return stats.sum * static_cast<double>(body::softmax_power(stats.largest, largest));
 }
 template <class C>
 __device__ __forceinline__ LineStats<C> add_stats(const LineStats<C>& a, const LineStats<C>& b) {
@@ -44,8 +39,8 @@ __device__ __forceinline__ void add_elements(LineStats<C>& stats, const C (&x)[k
   const C largest = scalar::maximum(
       stats.largest, scalar::maximum(scalar::maximum(x[0], x[1]), scalar::maximum(x[2], x[3])));
   if (largest == -scalar::kInfinity<C>) return;
-  const C first = exp_of_negative(x[0] - largest) + exp_of_negative(x[1] - largest);
-  const C second = exp_of_negative(x[2] - largest) + exp_of_negative(x[3] - largest);
+  const C first = body::softmax_power(x[0], largest) + body::softmax_power(x[1], largest);
+  const C second = body::softmax_power(x[2], largest) + body::softmax_power(x[3], largest);
   stats = {largest, rescaled(stats, largest) + static_cast<double>(first + second)};
 }
 

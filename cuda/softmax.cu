@@ -11,6 +11,7 @@ namespace {
 
 template <class M>
 struct SoftmaxLines {
+  using C = ComputeType<M>;
   const M* input;
   M* output;
   Lines lines;
@@ -20,6 +21,12 @@ struct SoftmaxLines {
   template <int V>
   bool is_aligned() const {
     return is_vector_aligned<M, V>(input) && is_vector_aligned<M, V>(output);
+  }
+  __device__ __forceinline__ C scale(double sum) const {
+    return log ? body::softmax_scale<true, C>(sum) : body::softmax_scale<false, C>(sum);
+  }
+  __device__ __forceinline__ C result(C part, C scale) const {
+    return log ? body::softmax_result<true>(part, scale) : body::softmax_result<false>(part, scale);
   }
 };
 
@@ -84,22 +91,19 @@ __global__ void __launch_bounds__(kThreads)
       C part = 0;
 #pragma unroll
       for (int j = 0; j < W; ++j) {
-        x[n][j] -= largest;
-        const C power = exp_of_negative(x[n][j]);
+        const C power = body::softmax_power(x[n][j], largest);
         part += power;
-        if (!args.log) x[n][j] = power;
+        x[n][j] = args.log ? x[n][j] - largest : power;
       }
       sum += static_cast<double>(part);
     }
-    sum = add_group(sum, shared_sum);
-    const C log_sum = args.log ? static_cast<C>(scalar::log(sum)) : C(0);
-    const C factor = args.log ? C(1) : static_cast<C>(1 / sum);
+    const C scale = args.scale(add_group(sum, shared_sum));
 #pragma unroll
     for (int n = 0; n < N; ++n) {
       const int at = static_cast<int>(n * blockDim.x + threadIdx.x) * W;
       if (at >= length) continue;
 #pragma unroll
-      for (int j = 0; j < W; ++j) x[n][j] = args.log ? x[n][j] - log_sum : x[n][j] * factor;
+      for (int j = 0; j < W; ++j) x[n][j] = args.result(x[n][j], scale);
       write_block<M>(args.output + line * length + at, x[n], W, true);
     }
   }
@@ -239,17 +243,16 @@ struct ThreadPart {
   }
   __device__ __forceinline__ void write(const SoftmaxLines<M>& args,
                                         const LineStats<C>& total) const {
-    const C log_sum = args.log ? static_cast<C>(scalar::log(total.sum)) : C(0);
-    const C factor = args.log ? C(1) : static_cast<C>(1 / total.sum);
+    const C scale = args.scale(total.sum);
     for (int64_t i = first; i < end; i += kStatsTogether * step) {
       C x[kStatsTogether];
       read(x, args.input, args.lines.inner, i);
 #pragma unroll
       for (int t = 0; t < kStatsTogether; ++t) {
-        const C shifted = x[t] - total.largest;
-        const C value = args.log ? shifted - log_sum : exp_of_negative(shifted) * factor;
+        const C part = args.log ? x[t] - total.largest : body::softmax_power(x[t], total.largest);
         const int64_t place = i + t * step;
-        if (place < end) store<M>(args.output + start + place * args.lines.inner, value);
+        if (place < end)
+          store<M>(args.output + start + place * args.lines.inner, args.result(part, scale));
       }
     }
   }

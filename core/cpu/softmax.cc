@@ -16,9 +16,8 @@ constexpr int64_t kGrain = 8192;
 // Lines are taken `columns` side by side, in place or, of half types, through a buffer of floats.
 void run(const SoftmaxArgs& args, bool log) {
   const Lines& lines = args.lines;
-  const bool is_double = args.dtype == DType::f64;
   const auto choose = lines.inner == 1 ? softmax_loops().line : softmax_loops().columns;
-  const SoftmaxFunction function = choose(is_double);
+  const SoftmaxFunction function = choose(args.dtype == DType::f64, log);
   const DType compute = compute_dtype(args.dtype);
   const int64_t item = item_size(args.dtype), compute_item = item_size(compute);
   const int64_t width = std::min(lines.inner, kSoftmaxColumns);
@@ -35,7 +34,7 @@ void run(const SoftmaxArgs& args, bool log) {
       char* const out = static_cast<char*>(args.output) + offset;
       const int64_t stride = lines.inner * item;
       if (compute == args.dtype) {
-        function(out, in, stride, lines.length, columns, log);
+        function(out, in, stride, lines.length, columns);
         continue;
       }
       // One run of elements when lines are contiguous, else a row of each.
@@ -44,7 +43,7 @@ void run(const SoftmaxArgs& args, bool log) {
       const int64_t row = lines.inner == 1 ? lines.length : columns;
       for (int64_t r = 0; r < rows; ++r)
         converter(compute, args.dtype)(floats + r * row * compute_item, in + r * stride, row);
-      function(floats, floats, row * compute_item, lines.length, columns, log);
+      function(floats, floats, row * compute_item, lines.length, columns);
       for (int64_t r = 0; r < rows; ++r)
         converter(args.dtype, compute)(out + r * stride, floats + r * row * compute_item, row);
     }

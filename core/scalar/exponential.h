@@ -78,6 +78,9 @@ AORTA_INLINE float at_most_89(float x) {
 /// e^x. At most 1.2 ULP.
 AORTA_INLINE float exp(float x) { return exp_scaled(at_least(x, -104.0f)); }
 AORTA_INLINE double exp(double x) { return ::exp(x); }
+/// e^x for x <= 0 (and NaN).
+AORTA_INLINE float exp_of_negative(float x) { return exp_scaled<0, true>(at_least(x, -104.0f)); }
+AORTA_INLINE double exp_of_negative(double x) { return ::exp(x); }
 
 /// 2^x. At most 1.2 ULP.
 AORTA_INLINE float exp2(float x) {

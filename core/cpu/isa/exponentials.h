@@ -2,6 +2,7 @@
 
 // Sums of exponentials along a line. Included only by cpu/isa/*.cc.
 
+#include <aorta/core/body/softmax.h>
 #include <aorta/core/cpu/isa/row.h>
 #include <aorta/core/scalar/math.h>
 
@@ -72,7 +73,7 @@ AORTA_INLINE double sum_exponentials(char* y, const char* x, int64_t n, T shift)
   const auto take = [&](char* to, const char* block) __attribute__((always_inline)) {
 #pragma GCC ivdep
     for (int l = 0; l < kLanes; ++l) {
-      const T e = scalar::exp(load<T>(block, l) - shift);
+      const T e = body::softmax_power(load<T>(block, l), shift);
       if constexpr (keep) store(to, l, e);
       lanes[l] += static_cast<double>(e);
     }
@@ -83,7 +84,7 @@ AORTA_INLINE double sum_exponentials(char* y, const char* x, int64_t n, T shift)
   if constexpr (std::is_same_v<T, double>) {
     // An exponential of a double is a call, so those that are left out count.
     for (int l = 0; i < n; ++i, ++l) {
-      const T e = scalar::exp(load<T>(x, i) - shift);
+      const T e = body::softmax_power(load<T>(x, i), shift);
       if constexpr (keep) store(y, i, e);
       lanes[l] += e;
     }
@@ -124,7 +125,7 @@ AORTA_INLINE void sum_exponentials_of_each(double* sums, char* y, const ColumnLi
     const char* const row = x.data + r * x.stride;
 #pragma GCC ivdep
     for (int64_t c = 0; c < x.columns; ++c) {
-      const T e = scalar::exp(load<T>(row, c) - shift[c]);
+      const T e = body::softmax_power(load<T>(row, c), shift[c]);
       if constexpr (keep) store(y + r * x.stride, c, e);
       sums[c] += static_cast<double>(e);
     }

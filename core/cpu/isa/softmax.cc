@@ -5,43 +5,34 @@
 namespace aorta::cpu::AORTA_ISA {
 namespace {
 
-template <class T>
-void softmax_line(char* y, const char* x, int64_t, int64_t length, int64_t, bool log) {
-  const T shift = largest_of<T>(x, length);
-  if (log) {
-    const T total = static_cast<T>(scalar::log(sum_exponentials<T, false>(y, x, length, shift)));
+template <class T, bool log>
+void softmax_line(char* y, const char* x, int64_t, int64_t length, int64_t) {
+  const T largest = largest_of<T>(x, length);
+  const T scale = body::softmax_scale<log, T>(sum_exponentials<T, !log>(y, x, length, largest));
 #pragma GCC ivdep
-    for (int64_t i = 0; i < length; ++i) store(y, i, load<T>(x, i) - shift - total);
-  } else {
-    const T total = static_cast<T>(sum_exponentials<T, true>(y, x, length, shift));
-#pragma GCC ivdep
-    for (int64_t i = 0; i < length; ++i) store(y, i, load<T>(y, i) / total);
+  for (int64_t i = 0; i < length; ++i) {
+    const T part = log ? load<T>(x, i) - largest : load<T>(y, i);
+    store(y, i, body::softmax_result<log>(part, scale));
   }
 }
 
 // Does what softmax_line does, with a line in each lane.
-template <class T>
+template <class T, bool log>
 void softmax_columns(char* output, const char* input, int64_t row_stride, int64_t length,
-                     int64_t columns, bool log) {
+                     int64_t columns) {
   const ColumnLines lines{input, row_stride, length, columns};
-  T shift[kSoftmaxColumns], total[kSoftmaxColumns];
+  T largest[kSoftmaxColumns], scale[kSoftmaxColumns];
   double sum[kSoftmaxColumns];
-  largest_of_each(shift, lines);
-  if (log)
-    sum_exponentials_of_each<T, false>(sum, nullptr, lines, shift);
-  else
-    sum_exponentials_of_each<T, true>(sum, output, lines, shift);
-  for (int64_t c = 0; c < columns; ++c)
-    total[c] = static_cast<T>(log ? scalar::log(sum[c]) : sum[c]);
+  largest_of_each(largest, lines);
+  sum_exponentials_of_each<T, !log>(sum, output, lines, largest);
+  for (int64_t c = 0; c < columns; ++c) scale[c] = body::softmax_scale<log, T>(sum[c]);
   for (int64_t r = 0; r < length; ++r) {
     const char* const x = input + r * row_stride;
     char* const y = output + r * row_stride;
-    if (log) {
 #pragma GCC ivdep
-      for (int64_t c = 0; c < columns; ++c) store(y, c, load<T>(x, c) - shift[c] - total[c]);
-    } else {
-#pragma GCC ivdep
-      for (int64_t c = 0; c < columns; ++c) store(y, c, load<T>(y, c) / total[c]);
+    for (int64_t c = 0; c < columns; ++c) {
+      const T part = log ? load<T>(x, c) - largest[c] : load<T>(y, c);
+      store(y, c, body::softmax_result<log>(part, scale[c]));
     }
   }
 }
@@ -99,11 +90,19 @@ void backward_columns(char* input, const char* gradient, const char* output, int
   }
 }
 
-template <template <class, bool> class Loop>
-SoftmaxBackwardFunction choose_backward(bool is_double, bool log) {
+template <class Function, template <class, bool> class Loop>
+Function choose(bool is_double, bool log) {
   if (is_double) return log ? Loop<double, true>::run : Loop<double, false>::run;
   return log ? Loop<float, true>::run : Loop<float, false>::run;
 }
+template <class T, bool log>
+struct Line {
+  static constexpr SoftmaxFunction run = softmax_line<T, log>;
+};
+template <class T, bool log>
+struct Columns {
+  static constexpr SoftmaxFunction run = softmax_columns<T, log>;
+};
 template <class T, bool log>
 struct BackwardLine {
   static constexpr SoftmaxBackwardFunction run = backward_line<T, log>;
@@ -115,9 +114,8 @@ struct BackwardColumns {
 
 }  // namespace
 
-const SoftmaxLoops softmax_loops = {
-    [](bool is_double) { return is_double ? softmax_line<double> : softmax_line<float>; },
-    [](bool is_double) { return is_double ? softmax_columns<double> : softmax_columns<float>; },
-    choose_backward<BackwardLine>, choose_backward<BackwardColumns>};
+const SoftmaxLoops softmax_loops = {choose<SoftmaxFunction, Line>, choose<SoftmaxFunction, Columns>,
+                                    choose<SoftmaxBackwardFunction, BackwardLine>,
+                                    choose<SoftmaxBackwardFunction, BackwardColumns>};
 
 }  // namespace aorta::cpu::AORTA_ISA
