@@ -1,9 +1,11 @@
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/sort.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/core/scalar/sort_key.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -51,27 +53,36 @@ struct Item {
 // Items that std::sort sorts faster than passes over digits do.
 constexpr size_t kShort = 512;
 
-// Sorts items that stand in the order of their places: by digits from the lowest, each pass stable
-// and those passes left out in which all items have one digit.
+// Sorts items that stand in the order of their places: by digits from a lowest one, each pass
+// stable. Digits that all items have in common are left out, and low ones that few need to be told
+// apart; those few stand together then.
 template <class Key>
 void sort_items(std::vector<Item<Key>>& items, std::vector<Item<Key>>& other) {
-  constexpr size_t kDigits = 256;
+  constexpr int kBits = 9;
+  constexpr size_t kDigits = size_t{1} << kBits;
   if (items.size() < kShort) return std::sort(items.begin(), items.end());
   other.resize(items.size());
-  size_t counts[sizeof(Key)][kDigits] = {};
-  for (const Item<Key>& item : items) {
-    for (size_t d = 0; d < sizeof(Key); ++d) ++counts[d][item.key >> (8 * d) & 255];
-  }
-  for (size_t d = 0; d < sizeof(Key); ++d) {
-    if (counts[d][items[0].key >> (8 * d) & 255] == items.size()) continue;
-    size_t start[kDigits];
+  Key differing = 0;
+  for (const Item<Key>& item : items) differing |= item.key ^ items[0].key;
+  const int top = static_cast<int>(std::bit_width(differing));
+  const int telling = static_cast<int>(std::bit_width(items.size())) + 6;
+  const int passes = divide_up(std::min(top, telling), kBits);
+  const int lowest = std::max(top - passes * kBits, 0);
+  for (int low = lowest; low < top; low += kBits) {
+    const auto digit_of = [&](const Item<Key>& item) {
+      return static_cast<size_t>(item.key >> low) % kDigits;
+    };
+    size_t starts[kDigits] = {};
+    for (const Item<Key>& item : items) ++starts[digit_of(item)];
     size_t next = 0;
-    for (size_t digit = 0; digit < kDigits; ++digit) {
-      start[digit] = next;
-      next += counts[d][digit];
-    }
-    for (const Item<Key>& item : items) other[start[item.key >> (8 * d) & 255]++] = item;
+    for (size_t& start : starts) next += std::exchange(start, next);
+    for (const Item<Key>& item : items) other[starts[digit_of(item)]++] = item;
     items.swap(other);
+  }
+  if (std::countr_zero(differing) >= lowest) return;
+  for (auto first = items.begin(), end = first; first != items.end(); first = end) {
+    while (end != items.end() && end->key >> lowest == first->key >> lowest) ++end;
+    if (!std::is_sorted(first, end)) std::sort(first, end);
   }
 }
 
