@@ -18,7 +18,7 @@ thread_local constinit Recording* recording_of_thread = nullptr;
 thread_local constinit std::unordered_set<Storage*>* written_by_thread = nullptr;
 
 constexpr int64_t kNumbersBytes = 16 << 10;
-constexpr int64_t kChecks = 64;  // ops that look for bad values, at most
+constexpr int64_t kChecks = 512;  // ops that look for bad values, at most
 constexpr size_t kLaunchesBack =
     8;  // that the host may be ahead without looking at what they found
 
@@ -126,7 +126,7 @@ void Recording::undo() {
 
 unsigned long long* Recording::first_bad(const char* op) {
   check(static_cast<int64_t>(checks_.size()) < kChecks, op,
-        "a captured step looks for bad values in at most 64 ops", "more");
+        "a captured step looks for bad values in at most 512 ops", "more");
   if (!bad_.defined()) bad_ = empty({kChecks}, {.dtype = DType::i64, .device = device_});
   checks_.emplace_back(op);
   return reinterpret_cast<unsigned long long*>(bad_.data<int64_t>()) + checks_.size() - 1;

@@ -1,4 +1,5 @@
 // Random fills: the bodies that the CPU runs, so that one seed gives the same integers.
+#include <aorta/core/body/draws.h>
 #include <aorta/core/body/random.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/cuda/launch.cuh>
@@ -30,13 +31,15 @@ void fill_as(const Tensor& out, const RandomArgs& args) {
     else
       for_each("random_", data, blocks, body);
   };
+  if constexpr (std::is_same_v<T, double>) {
+    if (body::run_draws(args, data, [&](const auto& body) { run(count, body); })) return;
+  }
   switch (args.distribution) {
     case body::Distribution::randint:
       return run(pairs, body::RandintBody<T>{data, count, args.random, args.low, args.range});
     case body::Distribution::bernoulli:
-      return run(pairs,
-                 body::BernoulliBody<T>{data, count, args.random, args.probability.data<double>(),
-                                        args.probability.numel() == 1 ? 0 : 1});
+      return run(pairs, body::BernoulliBody<T>{data, count, args.random, args.first.data<double>(),
+                                               args.first.numel() == 1 ? 0 : 1});
     default:
       body::run_with_numbers(args, data, count, [&](const auto& body) {
         constexpr int items = std::remove_cvref_t<decltype(body)>::kItems;

@@ -15,6 +15,7 @@ void register_cross_entropy();
 void register_ctc_loss();
 void register_dropout();
 void register_fft();
+void register_gamma_point();
 void register_im2col();
 void register_indexing();
 void register_interpolate();
@@ -51,6 +52,7 @@ void register_kernels() {
   register_ctc_loss();
   register_dropout();
   register_fft();
+  register_gamma_point();
   register_im2col();
   register_indexing();
   register_interpolate();

@@ -15,17 +15,10 @@ Tensor normal_quantile(const Tensor& p);
 /// The cdf P(a, x) of the gamma distribution of rate 1, of tensors a > 0 and x >= 0 that broadcast;
 /// differentiable by x, and twice by a.
 Tensor gamma_cdf(const Tensor& a, const Tensor& x);
-/// That cdf for numbers, and how a sample x moves with the concentration a while its quantile
-/// stays, -(dP(a, x)/da) / p(x), p the density (Figurnov, Mohamed, Mnih 2018). To about 1e-10 of
-/// itself. `bend` is the slope's derivative by a where x stays.
-struct GammaPoint {
-  double cdf, slope, bend;
-};
-GammaPoint gamma_point(double a, double x);
 
 /// A sample of the gamma distribution of rate 1 for each element of `concentration`, at least the
-/// dtype's smallest normal number (Marsaglia, Tsang 2000), differentiable twice, by GammaPoint's
-/// slope. Numbers are drawn one after the other on the CPU.
+/// dtype's smallest normal number (Marsaglia, Tsang 2000), differentiable twice, by the slope of
+/// core/body/gamma_point.h.
 Tensor standard_gamma(const Tensor& concentration, Generator* generator);
 /// How many of `total` coins fall on their side of probability `probs`, of tensors of one shape:
 /// the steps from one to the next below a mean of 10, transformed rejection from there on (BTRS,

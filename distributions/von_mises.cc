@@ -1,8 +1,8 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/random.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/softmax.h>
-#include <aorta/distributions/draws.h>
 #include <aorta/distributions/formulas.h>
 #include <aorta/distributions/von_mises.h>
 
@@ -60,22 +60,6 @@ Tensor log_bessel(const Concentration& c) {
   return where(c.large, far, logsumexp(c.exponents, {-1}) - std::log(kAngles));
 }
 
-double draw_angle(double k, Numbers& numbers) {
-  // Candidates are of a wrapped Cauchy distribution: with z = cos(pi u) and r = (1 + sqrt(1 + 4
-  // k^2)) / (2 k) the cosine is (1 + r z) / (r + z). Written with k (r - 1), in (1/2, 1], no two
-  // nearly equal numbers are subtracted.
-  const double rest = 0.5 + 0.5 / (std::hypot(1, 2 * k) + 2 * k);
-  while (true) {
-    const double half = 0.5 * kPi * numbers.uniform();
-    const double up = std::sin(half) * std::sin(half), down = std::cos(half) * std::cos(half);
-    const double off = 2 * rest * up / (rest + 2 * k * down);  // 1 - cosine
-    const double c = rest + k * off, v = numbers.uniform();
-    if (std::log(c / v) + 1 - c < 0) continue;
-    const double angle = 2 * std::asin(std::sqrt(std::min(0.5 * off, 1.0)));
-    return numbers.uniform() < 0.5 ? -angle : angle;
-  }
-}
-
 }  // namespace
 
 VonMises::VonMises(const Parameter& loc, const Parameter& concentration)
@@ -107,12 +91,10 @@ Tensor VonMises::variance() const {
 Tensor VonMises::draw(const Shape& sample_shape, Generator* generator) const {
   const Shape shape = extended(sample_shape);
   const Tensor loc = loc_.expand(shape), concentration = concentration_.expand(shape);
-  if (loc.is_meta()) return empty_like(loc);
-  Numbers numbers(generator);
-  return each(loc, concentration, [&](double centre, double k) {
-    const double angle = centre + draw_angle(k, numbers) + kPi;
-    return angle - 2 * kPi * std::floor(angle / (2 * kPi)) - kPi;
-  });
+  const Tensor angle = kPi + loc.to(f64) +
+                       kernel::draw_each(name(), body::Distribution::von_mises,
+                                         concentration.to(f64), {}, generator);
+  return (angle - 2 * kPi * floor(angle / (2 * kPi)) - kPi).to(loc.dtype());
 }
 
 void VonMises::expand_to(const Shape& batch_shape) {

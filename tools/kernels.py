@@ -13,8 +13,8 @@ Kernel = collections.namedtuple("Kernel", "registers stack stores loads shared n
 # Kernels that may spill a little, by a pattern of their mangled names, and why that costs little.
 MOST_SPILLED = 160  # bytes stored, of a thread
 MAY_SPILL = {
-    r"softmax_rows_kernelId|class_columns_kernelId|4GeluE+dJd|9LogSumExpEd|NormalBodyIdLb1|GruBodyId|solve(_triangular)?_kernelId": "f64, of which a GPU computes little",
-    r"9PolygammaE|7IgammacE|5LdexpE": "long series and repeated scaling, far slower than a few words of memory",
+    r"softmax_rows_kernelId|class_columns_kernelId|4GeluE+dJd|9LogSumExpEd|NormalBodyIdLb1|GruBodyId|12DrawBinomialE|solve(_triangular)?_kernelId": "f64, of which a GPU computes little",
+    r"9PolygammaE|7IgammacE|5LdexpE|13GammaPartBody": "long series and repeated scaling, far slower than a few words of memory",
     r"21reduce_columns_kernelINS_6scalar5NormPEf|18reduce_rows_kernelINS_6scalar5NormPEf": "a power an element",
     r"3AnyEbb|9HeavisideEb": "bools, of which a thread takes 16 and keeps each in a register",
     r"AveragePoolBackwardBodyI\w+Li1E": "channels one by one, where they don't come in vectors",

@@ -14,7 +14,11 @@ enum class Distribution : uint8_t {
   cauchy,
   geometric,
   randint,
-  bernoulli
+  bernoulli,
+  poisson,  // from here on samplers of doubles: draws.h
+  gamma,
+  binomial,
+  von_mises
 };
 
 /// Where a fill starts in its generator.

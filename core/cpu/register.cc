@@ -10,6 +10,7 @@ void register_cross_entropy();
 void register_ctc_loss();
 void register_dropout();
 void register_fft();
+void register_gamma_point();
 void register_im2col();
 void register_indexing();
 void register_interpolate();
@@ -62,6 +63,7 @@ void register_kernels() {
   register_ctc_loss();
   register_dropout();
   register_fft();
+  register_gamma_point();
   register_im2col();
   link_view_ops();  // which have no kernel
 }

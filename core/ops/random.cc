@@ -7,15 +7,15 @@
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
-#include <aorta/core/parallel_for.h>
-#include <aorta/core/scalar/gamma_function.h>
-#include <aorta/core/scalar/philox.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/scan.h>
+#include <aorta/core/ops/searchsorted.h>
+#include <aorta/core/ops/sort.h>
+#include <aorta/core/recording.h>
 #include <aorta/core/written.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 
 namespace aorta::kernel {
 
@@ -112,7 +112,7 @@ int64_t whole_numbers(DType dtype) {
 // `range` integers from `low` on.
 Tensor fill_range(const char* op, const Tensor& input, int64_t low, uint64_t range,
                   Generator* generator) {
-  RandomArgs args{.distribution = Distribution::randint, .random = {}, .probability = {}};
+  RandomArgs args{.distribution = Distribution::randint};
   args.low = low;
   args.range = range;
   return fill(op, input, args, generator);
@@ -129,9 +129,7 @@ Tensor fill_integers(const char* op, const Tensor& input, int64_t low, int64_t h
 Tensor fill_with_numbers(const char* op, Distribution distribution, const Tensor& input, double a,
                          double b, Generator* generator) {
   for (const double parameter : {a, b}) check_fits(op, parameter, input.dtype());
-  return fill(op, input,
-              {.distribution = distribution, .random = {}, .a = a, .b = b, .probability = {}},
-              generator);
+  return fill(op, input, {.distribution = distribution, .a = a, .b = b}, generator);
 }
 
 void check_random_floats(const char* op, const Tensor& input) {
@@ -150,10 +148,8 @@ Tensor uniform_(const Tensor& input, double low, double high, Generator* generat
   const double width = high - low;
   check(std::isfinite(width) && fits(width, input.dtype()), "uniform_",
         "high - low must fit the dtype", width, " for ", input.dtype());
-  return fill(
-      "uniform_", input,
-      {.distribution = Distribution::uniform, .random = {}, .a = low, .b = high, .probability = {}},
-      generator);
+  return fill("uniform_", input, {.distribution = Distribution::uniform, .a = low, .b = high},
+              generator);
 }
 
 Tensor normal_(const Tensor& input, double mean, double std, Generator* generator) {
@@ -161,10 +157,8 @@ Tensor normal_(const Tensor& input, double mean, double std, Generator* generato
   check_floating("normal_", input.dtype());
   check(std >= 0, "normal_", "std can't be negative", std);
   for (const double parameter : {mean, std}) check_fits("normal_", parameter, input.dtype());
-  return fill(
-      "normal_", input,
-      {.distribution = Distribution::normal, .random = {}, .a = mean, .b = std, .probability = {}},
-      generator);
+  return fill("normal_", input, {.distribution = Distribution::normal, .a = mean, .b = std},
+              generator);
 }
 
 Tensor random_(const Tensor& input, int64_t from, std::optional<int64_t> to, Generator* generator) {
@@ -209,7 +203,7 @@ Tensor geometric_(const Tensor& input, double p, Generator* generator) {
   check(input.dtype() != DType::boolean, "geometric_", "dtype must be a number, not bool",
         input.dtype());
   check(p > 0 && p < 1, "geometric_", "p must lie in (0, 1)", p);
-  RandomArgs args{.distribution = Distribution::geometric, .random = {}, .probability = {}};
+  RandomArgs args{.distribution = Distribution::geometric};
   args.a = -std::log1p(-p);
   visit_dtype(input.dtype(), [&](auto type) { args.b = detail::largest<decltype(type)>; });
   if (input.dtype() == DType::i64) args.b = 0x1p63 - 0x1p10;  // the largest that is a double
@@ -219,32 +213,44 @@ Tensor geometric_(const Tensor& input, double p, Generator* generator) {
 Tensor bernoulli_(const Tensor& input, double p, Generator* generator) {
   check_defined("bernoulli_", {{"input", input}});
   check(p >= 0 && p <= 1, "bernoulli_", "p must lie in [0, 1]", p);
-  RandomArgs args{.distribution = Distribution::bernoulli, .random = {}, .probability = {}};
-  args.probability = full({1}, p, {.dtype = DType::f64, .device = input.device()});
+  RandomArgs args{.distribution = Distribution::bernoulli};
+  args.first = full({1}, p, {.dtype = DType::f64, .device = input.device()});
   return fill("bernoulli_", input, args, generator);
 }
+
+namespace {
+
+// No element of x may be one of bad(x). A GPU isn't asked, for that would wait for it; but in a
+// captured step it is, whose later launches say what an earlier one found.
+template <class Bad, class... More>
+void check_none(const char* op, const char* rule, const Tensor& of, const Bad& bad,
+                const More&... more) {
+  const Tensor x = of.detach();
+  if (x.device().is_cpu()) {
+    const Tensor wrong = masked_select(x, bad(x));
+    check(wrong.numel() == 0, op, rule, wrong.numel() > 0 ? wrong[0].item() : Scalar(0), more...);
+  } else if (Recording::current() && !x.is_meta()) {
+    find_bad_index_op.kernel(x.device())(bad(x).to(DType::i64).contiguous(), 0, 1);
+  }
+}
+
+Tensor is_negative(const Tensor& x) { return lt(x, 0); }
+
+}  // namespace
 
 Tensor bernoulli(const Tensor& input, Generator* generator) {
   const CalledOp called("bernoulli");
   check_defined("bernoulli", {{"input", input}});
   check_floating("bernoulli", input.dtype());
   const Tensor p = input.detach().to(DType::f64).contiguous();
-  for (double value : p.to_vector<double>()) {
-    check(value >= 0 && value <= 1, "bernoulli", "probabilities must lie in [0, 1]", value);
-  }
-  const Tensor out = empty_like(input);
-  RandomArgs args{.distribution = Distribution::bernoulli, .random = {}, .probability = p};
-  return fill("bernoulli", out, args, generator);
+  check_none("bernoulli", "probabilities must lie in [0, 1]", p,
+             [](const Tensor& x) { return logical_not(logical_and(ge(x, 0), le(x, 1))); });
+  RandomArgs args{.distribution = Distribution::bernoulli};
+  args.first = p;
+  return fill("bernoulli", empty_like(input), args, generator);
 }
 
 namespace {
-
-// A GPU isn't asked, for that would wait for it.
-void check_not_negative(const char* op, const char* rule, const Tensor& x) {
-  if (!x.device().is_cpu()) return;
-  const Tensor negative = masked_select(x.detach(), lt(x.detach(), 0));
-  check(negative.numel() == 0, op, rule, negative.numel() > 0 ? negative[0].item() : Scalar(0));
-}
 
 Tensor draw_normal(const Operand& mean, const Operand& std, Generator* generator) {
   const Tensor& a = mean.tensor ? *mean.tensor : *std.tensor;
@@ -259,34 +265,12 @@ Tensor draw_normal(const Operand& mean, const Operand& std, Generator* generator
   return add_(drawn, mean.tensor ? Operand(a.detach()) : mean);
 }
 
-double draw_poisson(double rate, Generator& generator) {
-  const auto uniform = [&] { return std::max(generator.next_uniform(), 0x1p-54); };
-  if (!std::isfinite(rate) || rate <= 0) return rate;
-  if (rate < 10) {
-    const double least = std::exp(-rate);
-    double product = uniform(), count = 0;
-    for (; product > least; ++count) product *= uniform();
-    return count;
-  }
-  const double b = 0.931 + 2.53 * std::sqrt(rate), a = -0.059 + 0.02483 * b;
-  const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), sure = 0.9277 - 3.6224 / (b - 2);
-  while (true) {
-    const double u = uniform() - 0.5, v = uniform(), us = 0.5 - std::abs(u);
-    const double k = std::floor((2 * a / us + b) * u + rate + 0.43);
-    if (us >= 0.07 && v <= sure) return k;
-    if (k < 0 || (us < 0.013 && v > us)) continue;
-    if (std::log(v * inverse_alpha / (a / (us * us) + b)) <=
-        k * std::log(rate) - rate - scalar::lgamma(k + 1))
-      return k;
-  }
-}
-
 }  // namespace
 
 Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator) {
   const CalledOp called("normal");
   check_defined("normal", {{"mean", mean}, {"std", std}});
-  check_not_negative("normal", "std can't be negative", std);
+  check_none("normal", "std can't be negative", std, is_negative);
   return draw_normal(mean, std, generator);
 }
 
@@ -300,7 +284,7 @@ Tensor normal(const Tensor& mean, double std, Generator* generator) {
 Tensor normal(double mean, const Tensor& std, Generator* generator) {
   const CalledOp called("normal");
   check_defined("normal", {{"std", std}});
-  check_not_negative("normal", "std can't be negative", std);
+  check_none("normal", "std can't be negative", std, is_negative);
   return draw_normal(mean, std, generator);
 }
 
@@ -316,15 +300,18 @@ Tensor poisson(const Tensor& input, Generator* generator) {
   const CalledOp called("poisson");
   check_defined("poisson", {{"input", input}});
   check_floating("poisson", input.dtype());
-  if (input.is_meta()) return empty_like(input);
-  check_not_negative("poisson", "rates can't be negative", input);
-  const Tensor rates =
-      input.detach().to(ToOptions{.dtype = DType::f64, .device = Device()}).contiguous();
-  const Tensor counts = empty(rates.shape(), {.dtype = DType::f64});
-  Generator& source = generator ? *generator : default_generator();
-  for (int64_t i = 0; i < rates.numel(); ++i)
-    counts.data<double>()[i] = draw_poisson(rates.data<double>()[i], source);
-  return counts.to(ToOptions{.dtype = input.dtype(), .device = input.device()});
+  check_none("poisson", "rates can't be negative", input, is_negative);
+  return draw_each("poisson", Distribution::poisson, input, {}, generator);
+}
+
+Tensor kernel::draw_each(const char* op, Distribution distribution, const Tensor& first,
+                         const Tensor& second, Generator* generator) {
+  RandomArgs args{.distribution = distribution};
+  args.first = first.detach().to(DType::f64).contiguous();
+  if (second.defined()) args.second = second.detach().to(DType::f64).contiguous();
+  return fill(op, empty(first.shape(), {.dtype = DType::f64, .device = first.device()}), args,
+              generator)
+      .to(first.dtype());
 }
 
 Tensor rand(const Shape& shape, const TensorOptions& options, Generator* generator) {
@@ -393,99 +380,47 @@ Tensor randperm(int64_t n, const TensorOptions& options, Generator* generator) {
   const DType dtype = options.dtype.value_or(DType::i64);
   check(n <= whole_numbers(dtype), "randperm", "the dtype must hold every number below n", n,
         " as ", dtype);
-  // Fisher and Yates, from the end; each step has a draw of 63 bits of its own.
-  const Tensor order = arange(n);
-  const Tensor draws = empty({std::min<int64_t>(n, 1 << 14)}, {.dtype = DType::i64});
-  int64_t* const at = order.data<int64_t>();
-  const int64_t* const draw = draws.data<int64_t>();
-  for (int64_t end = n, begin; end > 0; end = begin) {
-    fill_integers("randperm", draws, 0, INT64_MAX, generator);
-    begin = std::max<int64_t>(end - draws.numel(), 0);
-    for (int64_t i = end - 1; i >= begin; --i) {
-      const auto bits = static_cast<uint64_t>(draw[i - begin]) << 1;
-      const uint64_t j =
-          scalar::uniform_below(static_cast<uint32_t>(bits >> 32), static_cast<uint32_t>(bits),
-                                static_cast<uint64_t>(i) + 1);
-      std::swap(at[i], at[j]);
-    }
-  }
-  return detail::with_requires_grad(order.to(ToOptions{.dtype = dtype, .device = options.device}),
-                                    options.requires_grad);
+  // By random keys of 63 bits: two of a million are equal once in eighteen million times.
+  const Tensor keys = make({n}, {.device = options.device}, DType::i64);
+  const Tensor order = argsort(fill_integers("randperm", keys, 0, INT64_MAX, generator));
+  return detail::with_requires_grad(order.to(dtype), options.requires_grad);
 }
 
 namespace {
 
-// How often a draw that isn't replaced is made again where it was drawn before.
-constexpr int64_t kTries = 16;
-
-// Without replacement, few of many are drawn by the weights' running sums too.
-bool is_by_sums(int64_t count, int64_t samples, bool replacement) {
-  return replacement || samples == 1 || samples * (kTries + 1) < count;
+// Draws by the running sums of each row (N, W) of weights.
+Tensor draw_by_sums(const Tensor& weights, int64_t samples, Generator* generator) {
+  const int64_t count = weights.size(1);
+  Tensor sums = cumsum(weights, 1);
+  // A device that adds in another order may round a sum below the one before it: they never fall,
+  // nor rise by a weight of 0.
+  if (!sums.device().is_cpu()) sums = cummax(where(gt(weights, 0), sums, 0), 1).values;
+  const Tensor targets = rand({weights.size(0), samples},
+                              {.dtype = DType::f64, .device = weights.device()}, generator);
+  targets.mul_(sums.narrow(1, count - 1, 1));
+  return clamp_max(searchsorted(sums, targets, true), count - 1);
 }
-// Random numbers of a row.
-int64_t numbers_of_row(int64_t count, int64_t samples, bool replacement) {
-  if (replacement || samples == 1) return samples;
-  return is_by_sums(count, samples, replacement) ? samples * (kTries + 1) : count;
+
+// The first of exponential clocks whose rates are the weights (Efraimidis and Spirakis 2006).
+Tensor draw_by_clocks(const Tensor& weights, int64_t samples, Generator* generator) {
+  const Tensor clocks = exponential_(empty_like(weights), 1, generator);
+  clocks.div_(where(gt(weights, 0), weights, NAN));  // NaN comes last
+  return topk(clocks, samples, {.largest = false}).indices;
 }
 
-// Draws from one row of weights.
-void draw_row(const double* weights, int64_t count, int64_t samples, bool replacement,
-              const GeneratorState& at, int64_t* out) {
-  double total = 0;
-  int64_t positive = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    check(weights[i] >= 0 && std::isfinite(weights[i]), "multinomial",
-          "weights must be finite and not negative", weights[i]);
-    total += weights[i];
-    positive += weights[i] > 0;
-  }
-  check(total > 0, "multinomial", "the sum of the weights must be positive", total);
-  check(replacement || positive >= samples, "multinomial",
-        "without replacement there must be as many weights above 0 as samples", positive, " for ",
-        samples);
-  const auto uniform = [&](int64_t i) {
-    const scalar::PhiloxWords w =
-        scalar::philox(at.seed, at.stream, at.position + static_cast<uint64_t>(i));
-    return scalar::uniform_double(w.word[0], w.word[1]);
-  };
-  if (is_by_sums(count, samples, replacement)) {
-    std::vector<double> cumulative(static_cast<size_t>(count));
-    std::partial_sum(weights, weights + count, cumulative.begin());
-    const auto draw = [&](int64_t i) {
-      const double target = uniform(i) * cumulative.back();
-      const auto place = std::upper_bound(cumulative.begin(), cumulative.end(), target);
-      return std::min<int64_t>(place - cumulative.begin(), count - 1);
-    };
-    if (replacement || samples == 1) {
-      for (int64_t s = 0; s < samples; ++s) out[s] = draw(s);
-      return;
-    }
-    std::vector<bool> drawn(static_cast<size_t>(count));
-    for (int64_t s = 0; s < samples; ++s) {
-      int64_t i = s * (kTries + 1), place = draw(i);
-      for (const int64_t last = i + kTries - 1; drawn[static_cast<size_t>(place)] && i < last;)
-        place = draw(++i);
-      // Most of the weight is drawn: it is left out from here on.
-      if (drawn[static_cast<size_t>(place)]) {
-        double sum = 0;
-        for (int64_t k = 0; k < count; ++k) {
-          const auto here = static_cast<size_t>(k);
-          cumulative[here] = sum += drawn[here] ? 0 : weights[k];
-        }
-        place = draw(++i);
-      }
-      drawn[static_cast<size_t>(place)] = true;
-      out[s] = place;
-    }
-    return;
-  }
-  // The first of exponential clocks whose rates are the weights (Efraimidis and Spirakis 2006).
-  std::vector<std::pair<double, int64_t>> clocks;
-  for (int64_t i = 0; i < count; ++i) {
-    if (weights[i] > 0) clocks.emplace_back(-std::log1p(-uniform(i)) / weights[i], i);
-  }
-  std::partial_sort(clocks.begin(), clocks.begin() + samples, clocks.end());
-  for (int64_t s = 0; s < samples; ++s) out[s] = clocks[static_cast<size_t>(s)].second;
+// What weights (N, W) must be to draw as many different ones.
+void check_weights(const Tensor& weights, int64_t different) {
+  check_none("multinomial", "weights must be finite and not negative", weights,
+             [](const Tensor& x) { return logical_not(logical_and(ge(x, 0), lt(x, INFINITY))); });
+  if (!weights.device().is_cpu() && !Recording::current()) return;
+  const Tensor positive = count_nonzero(weights, {1});
+  const auto are_few = [&](const Tensor& counts) { return lt(counts, different); };
+  if (different == 1)
+    check_none("multinomial", "the sum of the weights must be positive", positive, are_few);
+  else
+    check_none("multinomial",
+               "without replacement there must be as many weights above 0 as samples", positive,
+               are_few, " for ", different);
 }
 
 }  // namespace
@@ -498,29 +433,18 @@ Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement,
   check(input.dim() == 1 || input.dim() == 2, "multinomial", "1 or 2 dimensions", input.shape());
   check(num_samples > 0, "multinomial", "num_samples must be positive", num_samples);
   const int64_t count = input.size(-1);
-  const int64_t rows = input.dim() == 2 ? input.size(0) : 1;
   check(count > 0, "multinomial", "there must be weights", input.shape());
   check(replacement || num_samples <= count, "multinomial",
         "without replacement there can't be more samples than weights", num_samples, " of ", count);
-  Shape shape = input.shape();
-  shape.back() = num_samples;
-  if (input.is_meta()) return empty(shape, {.dtype = DType::i64, .device = input.device()});
-  const Tensor weights =
-      input.detach().to(ToOptions{.dtype = DType::f64, .device = Device()}).contiguous();
-  const Tensor result = empty(shape, {.dtype = DType::i64});
-  const int64_t blocks = numbers_of_row(count, num_samples, replacement);
-  Generator& source = generator ? *generator : default_generator();
-  const GeneratorState first = source.take(rows * blocks);
-  constexpr int64_t kGrain = 32768;
-  parallel_for(0, rows, std::max<int64_t>(kGrain / count, 1), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      GeneratorState at = first;
-      at.position += static_cast<uint64_t>(row * blocks);
-      draw_row(weights.data<double>() + row * count, count, num_samples, replacement, at,
-               result.data<int64_t>() + row * num_samples);
-    }
-  });
-  return result.to(input.device());
+  const int64_t rows = input.dim() == 2 ? input.size(0) : 1;
+  // Sums are taken in f64, clocks in the weights' own dtype or f32.
+  const bool by_sums = replacement || num_samples == 1;
+  const DType dtype = by_sums || input.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const Tensor weights = input.detach().to(dtype).contiguous().view({rows, count});
+  check_weights(weights, replacement ? 1 : num_samples);
+  const Tensor drawn = by_sums ? draw_by_sums(weights, num_samples, generator)
+                               : draw_by_clocks(weights, num_samples, generator);
+  return input.dim() == 2 ? drawn : drawn.view({num_samples});
 }
 
 Tensor get_rng_state() {

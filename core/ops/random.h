@@ -56,6 +56,8 @@ Tensor log_normal_(const Tensor& input, double mean = 1, double std = 2,
 /// at most the dtype's largest number. Any dtype but bool.
 Tensor geometric_(const Tensor& input, double p, Generator* generator = nullptr);
 /// 1 with the probability that each element of `input` gives, else 0; the input's shape and dtype.
+/// Errors: a probability outside of [0, 1]. Where values are wrong a GPU isn't asked, here and
+/// below, for that would wait for it; in a captured step it says so at a later call.
 Tensor bernoulli(const Tensor& input, Generator* generator = nullptr);
 
 /// Normal numbers, each with the mean and the standard deviation at its place, which broadcast;
@@ -67,7 +69,7 @@ Tensor normal(double mean, double std, const Shape& size, const TensorOptions& o
               Generator* generator = nullptr);
 /// A number of the Poisson distribution for each element, its rate: products of uniform numbers
 /// below a rate of 10 (Knuth 1969), transformed rejection from there on (PTRS, Hoermann 1993). The
-/// input's shape and dtype; drawn one after the other on the CPU. Errors: a rate below 0.
+/// input's shape and dtype. Errors: a rate below 0.
 Tensor poisson(const Tensor& input, Generator* generator = nullptr);
 
 /// Draws `num_samples` indices from each row of weights (not negative, finite, sum > 0): input (W)
@@ -85,21 +87,28 @@ void set_rng_state(const Tensor& state);
 
 namespace aorta::kernel {
 
-/// What fills a contiguous tensor: kind and its two parameters (see the bodies). For bernoulli,
-/// `probability` (f64, contiguous, on the device) has one element, or one an element of the output.
+/// What fills a contiguous tensor: kind and its two parameters (see the bodies). `first` and
+/// `second` (f64, contiguous, on the device) are the parameters of each element, where it has its
+/// own: bernoulli's, or one for all, and those of samplers, which fill f64.
 using body::Distribution;
 struct RandomArgs {
   Distribution distribution;
-  body::RandomPosition random;
+  body::RandomPosition random = {};
   double a = 0, b = 0;  // low and high, mean and std, ...
   int64_t low = 0;      // randint
   uint64_t range = 0;
-  Tensor probability;                    // bernoulli
+  Tensor first = {}, second = {};
   const GeneratorState* live = nullptr;  // of a captured step: where `random` is, on the device
 };
 using RandomKernel = void (*)(const Tensor& out, const RandomArgs& args);
 /// The gradient is zero for what was overwritten; the entry gets the tensor after the fill.
 using RandomGradient = void (*)(const Tensor& out);
 extern Op<RandomKernel, RandomGradient> random_op;
+
+/// A number for each element of its parameters, floating tensors of one shape: of poisson (rate),
+/// gamma of rate 1 (concentration), binomial (total, probability) or von_mises around 0
+/// (concentration). The first one's dtype. `op` is who draws.
+Tensor draw_each(const char* op, Distribution distribution, const Tensor& first,
+                 const Tensor& second, Generator* generator);
 
 }  // namespace aorta::kernel

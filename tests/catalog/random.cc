@@ -1,3 +1,5 @@
+#include <aorta/core/ops/gamma_point.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/tests/catalog/rows.h>
 #include <aorta/tests/kolmogorov_smirnov.h>
@@ -291,6 +293,23 @@ void check_poisson(Device device) {
   EXPECT_EQ(poisson(zeros({3}, {.device = device})).to_vector<float>(), std::vector<float>(3));
 }
 
+// Each part of a point, below the concentration, above it and far.
+void check_gamma_point(Device device) {
+  const Tensor a = tensor({0.5, 3.0, 3.0, 2e8}, {.dtype = f64}), x = a * 1.25 - 0.75;
+  const auto parts_of = [&](kernel::GammaPart part) {
+    return kernel::gamma_point(part, a.to(device), x.to(device)).to_vector<double>();
+  };
+  const auto cdf = parts_of(kernel::GammaPart::cdf), slope = parts_of(kernel::GammaPart::slope);
+  const auto bend = parts_of(kernel::GammaPart::bend);
+  for (int64_t i = 0; i < a.numel(); ++i) {
+    const auto wanted = body::gamma_point(a.at<double>({i}), x.at<double>({i}));
+    const auto at = static_cast<size_t>(i);
+    EXPECT_NEAR(cdf[at], wanted.cdf, 1e-12);
+    EXPECT_NEAR(slope[at], wanted.slope, 1e-12 * std::fabs(wanted.slope));
+    EXPECT_NEAR(bend[at], wanted.bend, 1e-10 * std::fabs(wanted.bend));
+  }
+}
+
 // Fresh memory: only its shape, dtype and device are said.
 void check_empty(Device device) {
   const Tensor x = empty({2, 3}, {.dtype = f16, .device = device});
@@ -380,13 +399,17 @@ std::vector<Row> random_rows() {
                 },
                 "poisson: rates can't be negative, got -0.5"},
                {[] { poisson(tensor({1})); }, "poisson: dtype must be floating, got i64"}},
+       .also = {"random_"},
+       .functions = {"draw_each"},
        .property = check_poisson});
   rows.push_back({.op = "randperm",
                   .bad = {{[] { randperm(-1); }, "randperm: n can't be negative, got -1"}},
+                  .also = {"random_", "sort"},
                   .property = check_permutation});
   rows.push_back({.op = "bernoulli",
                   .bad = {{[] { bernoulli(tensor({1.5})); },
                            "bernoulli: probabilities must lie in [0, 1], got 1.5"}},
+                  .also = {"random_"},
                   .property = check_bernoulli});
   rows.push_back({.op = "multinomial",
                   .bad = {{[] {
@@ -394,7 +417,9 @@ std::vector<Row> random_rows() {
                            },
                            "multinomial: without replacement there must be as many weights above 0 "
                            "as samples, got 1 for 2"}},
+                  .also = {"cumsum", "random_", "searchsorted", "topk"},
                   .property = check_multinomial});
+  rows.push_back({.op = "gamma_point", .property = check_gamma_point});
   rows.push_back({.op = "empty",
                   .bad = {{[] { empty({-1}); }, "empty: sizes can't be negative, got [-1]"}},
                   .functions = {"empty_like", "empty_strided"},

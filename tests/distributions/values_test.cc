@@ -1,5 +1,6 @@
 // What PyTorch says of each distribution: densities, moments, entropies, and their gradients.
 #include <aorta/autograd/gradcheck_gtest.h>
+#include <aorta/core/body/gamma_point.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/distributions/gamma_functions.h>
@@ -485,7 +486,8 @@ TEST(GammaSamples, MoveWithTheConcentrationAsTheirQuantile) {
   const Tensor rows = load("tests/fixtures/distributions/slopes.npz")["slopes"];
   for (int64_t i = 0; i < rows.size(0); ++i) {
     const std::vector<double> row = rows[i].to_vector<double>();
-    EXPECT_NEAR(gamma_point(row[0], row[1]).slope / row[2], 1, 1e-9) << row[0] << " " << row[1];
+    EXPECT_NEAR(body::gamma_point(row[0], row[1]).slope / row[2], 1, 1e-9)
+        << row[0] << " " << row[1];
   }
 }
 
@@ -540,7 +542,8 @@ TEST(GammaSamples, HaveACdfWithASecondDerivative) {
 TEST(GammaSamples, OfLargeConcentrationsAreThoseOfAnExpansion) {
   for (const double y : {-3.0, 0.1, 3.0}) {
     const double x = 1e8 + y * 1e4;
-    const GammaPoint below = gamma_point(1e8, x), above = gamma_point(1e8 + 1e-6, x);
+    const body::GammaPoint below = body::gamma_point(1e8, x);
+    const body::GammaPoint above = body::gamma_point(1e8 + 1e-6, x);
     EXPECT_NEAR(below.cdf, above.cdf, 1e-9) << y;
     EXPECT_NEAR(below.slope, above.slope, 1e-9) << y;
     EXPECT_NEAR(below.bend / above.bend, 1, 1e-6) << y;
