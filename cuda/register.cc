@@ -34,6 +34,7 @@ void register_scatter();
 void register_searchsorted();
 void register_softmax();
 void register_sort();
+void register_total_norm();
 void register_update();
 
 namespace {
@@ -71,6 +72,7 @@ void register_kernels() {
   register_searchsorted();
   register_softmax();
   register_sort();
+  register_total_norm();
   register_update();
 }
 

@@ -14,7 +14,7 @@ struct Batch {
   UpdateTensor tensors[kTensors];
   int size = 0;
   UpdateNumbers<T> numbers;
-  const UpdateNumbers<double>* live = nullptr;  // of a captured step: in place of `numbers`
+  const UpdateNumbers<double>* live = nullptr;  // in place of `numbers`
 };
 
 /// The tensors lie one behind the other in one range of elements.

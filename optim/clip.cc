@@ -7,6 +7,7 @@
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/total_norm.h>
 #include <aorta/optim/multi_tensor.h>
 
 #include <algorithm>
@@ -31,6 +32,27 @@ std::vector<Tensor> gradients_of(const char* op, const std::vector<Tensor>& para
   return gradients;
 }
 
+// The norms of tensors whose norm is that of all: each tensor's own, and those that lie on a GPU
+// together, for each dtype and device.
+std::vector<Tensor> norms_of(const List<Tensor>& tensors, double norm_type, DType dtype) {
+  std::vector<Tensor> norms;
+  std::vector<std::vector<Tensor>> together;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.is_cpu() || tensor.is_meta() || tensor.numel() == 0) {
+      norms.push_back(norm(tensor.detach(), norm_type, {}, false, dtype));
+      continue;
+    }
+    auto group = std::find_if(together.begin(), together.end(), [&](const auto& g) {
+      return g[0].dtype() == tensor.dtype() && g[0].device() == tensor.device();
+    });
+    if (group == together.end()) group = together.insert(group, std::vector<Tensor>());
+    group->push_back(is_dense(tensor) ? tensor.detach() : tensor.detach().contiguous());
+  }
+  for (const auto& group : together)
+    norms.push_back(kernel::total_norm(group, norm_type).to(dtype));
+  return norms;
+}
+
 }  // namespace
 
 Tensor get_total_norm(const List<Tensor>& tensors, double norm_type, bool error_if_nonfinite) {
@@ -43,10 +65,11 @@ Tensor get_total_norm(const List<Tensor>& tensors, double norm_type, bool error_
     check(is_floating(tensor.dtype()), "get_total_norm", "dtype must be floating", tensor.dtype());
     if (tensor.dtype() == DType::f64) dtype = DType::f64;
   }
-  std::vector<Tensor> norms;
-  for (const Tensor& tensor : tensors)
-    norms.push_back(norm(tensor.detach(), norm_type, {}, false, dtype).to(tensors[0].device()));
-  const Tensor total = norms.size() == 1 ? norms[0] : norm(stack(norms), norm_type);
+  std::vector<Tensor> norms = norms_of(tensors, norm_type, dtype);
+  for (Tensor& one : norms) one = one.to(tensors[0].device());
+  // How many elements aren't 0 is the sum of how many there are in each.
+  const double of_norms = norm_type == 0 ? 1 : norm_type;
+  const Tensor total = norms.size() == 1 ? norms[0] : norm(stack(norms), of_norms);
   if (error_if_nonfinite && !total.is_meta()) {
     const double value = total.item<double>();
     check(std::isfinite(value), "get_total_norm", "the norm must be finite", value);
@@ -62,16 +85,14 @@ void clip_grads_with_norm_(const List<Tensor>& parameters, double max_norm,
   check_defined(op, {{"total_norm", total_norm}});
   check(max_norm >= 0, op, "max_norm must be at least 0", max_norm);
   const std::vector<Tensor> gradients = gradients_of(op, parameters);
-  std::vector<Tensor> here;
-  Tensor factor;
+  std::vector<Tensor> here, elsewhere;
   for (const Tensor& gradient : gradients) {
-    if (gradient.is_cpu()) {
-      here.push_back(gradient);
-      continue;
-    }
-    if (!factor.defined()) factor = minimum(max_norm / (total_norm + 1e-6), 1.0);
-    mul_(gradient.detach(), factor.to(gradient.device()));
+    if (gradient.is_meta())
+      mul_(gradient.detach(), 1);  // what a plan counts
+    else
+      (gradient.is_cpu() ? here : elsewhere).push_back(gradient);
   }
+  if (!elsewhere.empty()) scale_all(minimum(max_norm / (total_norm + 1e-6), 1.0), elsewhere);
   if (here.empty()) return;
   UpdateNumbers<double> numbers;
   numbers.shrink = max_norm / (total_norm.item<double>() + 1e-6);

@@ -5,6 +5,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/optim/clip.h>
+#include <aorta/optim/multi_tensor.h>
 
 #include <cmath>
 #include <limits>
@@ -58,6 +59,8 @@ Tensor GradScaler::scale(const Tensor& loss) const {
   return (loss.dim() == 0 ? loss.to(compute_dtype(loss.dtype())) : loss) * scale_;
 }
 
+bool GradScaler::Stage::finite() const { return std::isfinite(largest.item<double>()); }
+
 GradScaler::Stage& GradScaler::unscaled(Optimizer& optimizer) {
   const NoGradGuard no_grad;
   const std::vector<Tensor> gradients = gradients_of(optimizer);
@@ -66,9 +69,10 @@ GradScaler::Stage& GradScaler::unscaled(Optimizer& optimizer) {
   std::vector<Tensor> filled;
   for (const Tensor& gradient : gradients)
     if (gradient.numel() > 0) filled.push_back(gradient);
-  stage.finite =
-      std::isfinite(get_total_norm(filled, std::numeric_limits<double>::infinity()).item<double>());
-  for (const Tensor& gradient : gradients) mul_(gradient, 1 / scale_);
+  stage.largest = get_total_norm(filled, std::numeric_limits<double>::infinity());
+  UpdateNumbers<double> numbers;
+  numbers.shrink = 1 / scale_;
+  update_all(UpdateRule::scale, numbers, gradients);
   return stages_[&optimizer] = stage;
 }
 
@@ -89,9 +93,11 @@ bool GradScaler::step(Optimizer& optimizer) {
   const auto known = stages_.find(&optimizer);
   Stage& stage = known == stages_.end() ? unscaled(optimizer) : known->second;
   check(!stage.stepped, kOp, "step comes once between updates", "a second one");
-  if (stage.finite) optimizer.step();
+  stage.largest = stage.largest.cpu();  // update() asks again
+  const bool finite = stage.finite();
+  if (finite) optimizer.step();
   stage.stepped = true;
-  return stage.finite;
+  return finite;
 }
 
 void GradScaler::update(std::optional<double> new_scale) {
@@ -105,7 +111,7 @@ void GradScaler::update(std::optional<double> new_scale) {
   }
   check(!stages_.empty(), kOp, "there must be a step or unscale_ before update", "none");
   bool finite = true;
-  for (const auto& [optimizer, stage] : stages_) finite = finite && stage.finite;
+  for (const auto& [optimizer, stage] : stages_) finite = finite && stage.finite();
   stages_.clear();
   if (!finite) {
     scale_ *= options_.backoff_factor;

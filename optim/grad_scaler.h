@@ -28,7 +28,8 @@ struct GradScalerOptions {
 ///     scaler.update();                                     // once, after all optimizers
 ///
 /// Gradients of a 16-bit float have its range, so parameters are f32 (autocast's). bf16 has f32's
-/// and needs no scaling. step() waits for a GPU, as it has to know whether a gradient is infinite.
+/// and needs no scaling. step() waits for a GPU, as it has to know whether a gradient is infinite;
+/// nothing else does.
 class GradScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {});
@@ -61,7 +62,8 @@ class GradScaler {
  private:
   struct Stage {
     bool stepped = false;
-    bool finite = true;
+    Tensor largest;  // of the gradients' magnitudes, where they are
+    bool finite() const;
   };
   // Divides the gradients and looks at them.
   Stage& unscaled(Optimizer& optimizer);

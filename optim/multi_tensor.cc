@@ -65,10 +65,10 @@ void add(Batch& batch, const Tensor& target, const Tensor* value) {
       {place.data(), value ? paired.data() : nullptr, {}, place.numel(), first, 0});
 }
 
-}  // namespace
-
-void update_all(UpdateRule rule, const UpdateNumbers<double>& numbers,
-                std::span<const Tensor> targets, std::span<const Tensor> values) {
+// Runs the rule for all targets; tell(batch, args) says where its numbers are.
+template <class Tell>
+void run_rule(kernel::UpdateArgs args, std::span<const Tensor> targets,
+              std::span<const Tensor> values, const Tell& tell) {
   std::vector<Batch> batches;
   for (size_t i = 0; i < targets.size(); ++i) {
     const Tensor& target = targets[i];
@@ -81,17 +81,45 @@ void update_all(UpdateRule rule, const UpdateNumbers<double>& numbers,
     }
     add(*batch, target, values.empty() ? nullptr : &values[i]);
   }
-  kernel::Recording* const recording = kernel::Recording::current();
-  for (const Batch& batch : batches) {
-    kernel::UpdateArgs args{rule, batch.dtype, batch.tensors, {&numbers, 1}};
-    if (recording && batch.device == recording->device()) {  // as C++ had them at the capture
-      args.live = static_cast<const UpdateNumbers<double>*>(
-          recording->numbers(&numbers, sizeof numbers, [](void*) {}));
-    }
+  for (Batch& batch : batches) {
+    args.dtype = batch.dtype;
+    args.tensors = batch.tensors;
+    args.live = nullptr;
+    tell(batch, args);
     kernel::run_update(batch.device, args);
     for (const auto& [target, copy] : batch.copied) target.copy_(copy);
   }
   for (const Tensor& target : targets) kernel::bump_written(target);
+}
+
+}  // namespace
+
+void update_all(UpdateRule rule, const UpdateNumbers<double>& numbers,
+                std::span<const Tensor> targets, std::span<const Tensor> values) {
+  kernel::Recording* const recording = kernel::Recording::current();
+  run_rule({rule, DType::f32, {}, {&numbers, 1}}, targets, values,
+           [&](const Batch& batch, kernel::UpdateArgs& args) {
+             if (!recording || batch.device != recording->device()) return;
+             args.live = static_cast<const UpdateNumbers<double>*>(  // as C++ had them
+                 recording->numbers(&numbers, sizeof numbers, [](void*) {}));
+           });
+}
+
+void scale_all(const Tensor& factor, std::span<const Tensor> targets) {
+  UpdateNumbers<double> numbers;
+  run_rule({UpdateRule::scale, DType::f32, {}, {&numbers, 1}}, targets, {},
+           [&](Batch& batch, kernel::UpdateArgs& args) {
+             if (batch.device.is_cpu()) {
+               numbers.shrink = factor.item<double>();
+               return;
+             }
+             // Each of its numbers is the factor: the rule reads one.
+             constexpr int64_t count = sizeof numbers / sizeof(double);
+             const Tensor there = factor.to({.dtype = DType::f64, .device = batch.device});
+             batch.kept.push_back(there.expand({count}).contiguous());
+             args.live =
+                 reinterpret_cast<const UpdateNumbers<double>*>(batch.kept.back().data<double>());
+           });
 }
 
 }  // namespace aorta::optim

@@ -12,6 +12,9 @@ namespace aorta::optim {
 void update_all(UpdateRule rule, const UpdateNumbers<double>& numbers,
                 std::span<const Tensor> targets, std::span<const Tensor> values = {});
 
+/// Multiplies all targets by `factor` (0-d), which no host waits for: each device reads it.
+void scale_all(const Tensor& factor, std::span<const Tensor> targets);
+
 /// True when the elements fill memory without gaps, in the order of the strides.
 bool is_dense(const Tensor& tensor);
 /// True when a tensor of the shape has these strides, but for dimensions of size 1.

@@ -176,16 +176,9 @@ Tensor spread(const Row& row, const Tensor& input, const ReduceDims& over, doubl
 }
 
 Tensor run_norm(const Tensor& input, double p, const Dims& dims, bool keepdim, DType dtype) {
-  const auto run = [&](const auto& reducer) {
+  return scalar::with_norm(p, [&](const auto& reducer) {
     return reduce_one(norm_op, input, dims, keepdim, reducer, {compute_dtype(dtype), dtype});
-  };
-  if (p == 0) return run(scalar::Norm0{});
-  if (p == 1) return run(scalar::Norm1{});
-  if (p == 2) return run(scalar::Norm2{});
-  if (std::isinf(p)) return p > 0 ? run(scalar::NormInfinity{}) : run(scalar::NormMinusInfinity{});
-  scalar::NormP reducer;
-  reducer.p = p;
-  return run(reducer);
+  });
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ struct UpdateArgs {
   DType dtype;  // of parameters and gradients
   std::span<const UpdateTensor> tensors;
   std::span<const UpdateNumbers<double>> numbers;
-  const UpdateNumbers<double>* live = nullptr;  // of a captured step: where they are, on the device
+  // Where they are on the device instead: of a captured step, or computed there.
+  const UpdateNumbers<double>* live = nullptr;
   int64_t count() const {
     return tensors.empty() ? 0 : tensors.back().first + tensors.back().count;
   }

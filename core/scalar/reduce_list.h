@@ -28,4 +28,16 @@ constexpr bool reduces() {
   return std::is_floating_point_v<T> || R::accept == Accept::any;
 }
 
+/// use(reducer) for the p-norm.
+template <class Use>
+auto with_norm(double p, const Use& use) {
+  if (p == 0) return use(Norm0{});
+  if (p == 1) return use(Norm1{});
+  if (p == 2) return use(Norm2{});
+  if (isinf(p)) return p > 0 ? use(NormInfinity{}) : use(NormMinusInfinity{});
+  NormP reducer;
+  reducer.p = p;
+  return use(reducer);
+}
+
 }  // namespace aorta::scalar

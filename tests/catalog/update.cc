@@ -1,5 +1,8 @@
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/total_norm.h>
 #include <aorta/core/ops/update.h>
 #include <aorta/tests/catalog/rows.h>
 #include <gtest/gtest.h>
@@ -96,8 +99,28 @@ void check_update(Device device) {
   }
 }
 
+// The norm of all elements of many tensors, where a device takes them together.
+void check_total_norm(Device device) {
+  if (!kernel::total_norm_op.has_kernel(device.type)) return;
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
+    std::vector<Tensor> tensors, flat;
+    for (int i = 0; i < 170; ++i) {  // more than a launch takes
+      tensors.push_back(sin(arange(1 + 31 * i % 90, {.dtype = f64}) + i).to(dtype).to(device));
+      flat.push_back(tensors.back().cpu().to(f64));
+    }
+    for (const double p : {0.0, 1.0, 2.0, 2.5, double(INFINITY), -double(INFINITY)}) {
+      const double wanted = norm(cat(flat), p).item<double>();
+      EXPECT_NEAR(kernel::total_norm(tensors, p).item<double>(), wanted, 1e-12 * wanted)
+          << name(dtype) << " " << p;
+    }
+  }
+}
+
 }  // namespace
 
-std::vector<Row> update_rows() { return {{.op = "update", .property = check_update}}; }
+std::vector<Row> update_rows() {
+  return {{.op = "update", .property = check_update},
+          {.op = "total_norm", .property = check_total_norm}};
+}
 
 }  // namespace aorta::catalog

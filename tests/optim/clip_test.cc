@@ -28,6 +28,7 @@ TEST(Clip, NormOfAllTensors) {
                                        tensor({{12.0}}, {.dtype = f64})};
   EXPECT_DOUBLE_EQ(get_total_norm(tensors).item<double>(), 13);
   EXPECT_DOUBLE_EQ(get_total_norm(tensors, 1).item<double>(), 19);
+  EXPECT_DOUBLE_EQ(get_total_norm(tensors, 0).item<double>(), 3);
   EXPECT_DOUBLE_EQ(get_total_norm(tensors, kInfinity).item<double>(), 12);
   EXPECT_NEAR(get_total_norm(tensors, 3).item<double>(), std::cbrt(27 + 64 + 1728), 1e-12);
   EXPECT_EQ(get_total_norm({}).item<double>(), 0);
