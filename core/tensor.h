@@ -215,6 +215,8 @@ class Tensor : public TensorMethods {
   /// A view where strides allow, else a copy. One size may be -1.
   Tensor reshape(const Shape& shape) const;
   Tensor flatten(int64_t start_dim = 0, int64_t end_dim = -1) const;
+  /// One dimension as several, whose sizes multiply to its own; one of them may be -1.
+  Tensor unflatten(int64_t dim, const Shape& sizes) const;
   Tensor permute(const Dims& dims) const;
   Tensor transpose(int64_t dim0, int64_t dim1) const;
   /// The transpose of a matrix.

@@ -4,6 +4,7 @@
 #include <aorta/core/number.h>
 #include <aorta/core/reduce_dims.h>
 
+#include <array>
 #include <initializer_list>
 #include <optional>
 #include <vector>
@@ -397,6 +398,16 @@ class TensorMethods {
   std::vector<Tensor> dsplit(const List<int64_t>& indices) const;
   std::vector<Tensor> dsplit(std::initializer_list<int64_t> indices) const;
   std::vector<Tensor> unbind(int64_t dim = 0) const;
+  template <size_t parts>
+  std::array<Tensor, parts> chunk(int64_t dim = 0) const;
+  template <size_t parts>
+  std::array<Tensor, parts> split(int64_t split_size, int64_t dim = 0) const;
+  template <size_t parts>
+  std::array<Tensor, parts> split(const List<int64_t>& sizes, int64_t dim = 0) const;
+  template <size_t parts>
+  std::array<Tensor, parts> split(std::initializer_list<int64_t> sizes, int64_t dim = 0) const;
+  template <size_t parts>
+  std::array<Tensor, parts> unbind(int64_t dim = 0) const;
   Tensor narrow_copy(int64_t dim, int64_t start, int64_t length) const;
   Tensor as_strided(const Shape& shape, const Strides& strides, int64_t offset) const;
   Tensor diagonal(int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1) const;

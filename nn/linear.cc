@@ -103,23 +103,7 @@ Unflatten::Unflatten(Module& owner, const char* name, int64_t dim, const Shape& 
     : Module(owner, name), dim(dim), sizes(sizes) {}
 Tensor Unflatten::forward(const Tensor& input) const {
   check_given({{"input", input}});
-  const int at = wrap_dim("Unflatten", dim, input.dim());
-  Shape shape = sizes;  // a -1 is resolved here, where it stands for a part of one dimension
-  int unknown = -1;
-  for (int d = 0; d < shape.size(); ++d)
-    if (shape[d] == -1 && unknown < 0) unknown = d;
-  if (unknown >= 0) shape[unknown] = 1;
-  const int64_t known = checked_numel("Unflatten", shape);
-  if (unknown >= 0 && known > 0 && input.size(at) % known == 0) {
-    shape[unknown] = input.size(at) / known;
-  }
-  check(shape.numel() == input.size(at), "Unflatten", "sizes must multiply to the dimension's",
-        sizes, " for ", input.size(at));
-  Shape whole;
-  for (int d = 0; d < at; ++d) whole.push_back(input.size(d));
-  for (const int64_t size : shape) whole.push_back(size);
-  for (int d = at + 1; d < input.dim(); ++d) whole.push_back(input.size(d));
-  return input.view(whole);
+  return input.unflatten(dim, sizes);
 }
 std::string Unflatten::extra_repr() const {
   return fmt::format("dim={}, unflattened_size={}", dim, repr(sizes));

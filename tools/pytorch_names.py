@@ -15,7 +15,7 @@ import re
 import sys
 import textwrap
 
-from pytorch_reasons import LEFT_OUT, LINALG, METHODS, MODULES, NOTES, OTHER_THINGS, OTHERWISE, PROGRAM_MODULES
+from pytorch_reasons import LEFT_OUT, LINALG, METHODS, MODULES, NOTES, OTHER_THINGS, OTHERWISE, PROGRAM_MODULES, SPARSE
 
 PAGE = "docs/pytorch.md"
 INDEX = "tests/fixtures/pytorch_names.txt"
@@ -32,8 +32,8 @@ def read(root, path):
 
 
 def texts(root, patterns):
-    """The headers' texts without comments and what is kernels' alone; of linalg:: where its headers are asked for."""
-    left_out = "kernel" if patterns == LINALG else "kernel|linalg"
+    """The headers' texts without comments and what is kernels' alone; of linalg:: and sparse:: where their headers are asked for."""
+    left_out = "kernel" if patterns in (LINALG, SPARSE) else "kernel|linalg|sparse"
     for pattern in patterns:
         for path in sorted(glob.glob(os.path.join(root, pattern))):
             text = re.sub(r"//.*", "", read(root, os.path.relpath(path, root)))

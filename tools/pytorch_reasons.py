@@ -2,6 +2,7 @@
 
 METHODS = ("core/tensor.h", "core/tensor_methods.h")
 LINALG = ("core/ops/linalg*.h", "core/ops/matmul.h")
+SPARSE = ("core/ops/sparse.h",)
 # Where the names of each module are declared, and whether they are classes or functions.
 MODULES = {
     "torch": (("core/ops/*.h", "core/*.h", "core/io/*.h", "nn/*.h"), "functions"),
@@ -9,7 +10,7 @@ MODULES = {
     "torch.cuda": (("core/device.h",), "functions"),
     "torch.accelerator": (("core/device.h",), "functions"),
     "torch.amp": (("core/dispatch/autocast.h", "optim/grad_scaler.h"), "both"),
-    "torch.sparse": (("core/ops/sparse.h",), "functions"),
+    "torch.sparse": (SPARSE, "functions"),
     "torch.nn": (("nn/*.h", "nn/*/*.h"), "classes"),
     "torch.nn.Module": (("nn/module.h",), "methods"),
     "torch.nn.functional": (("core/ops/*.h", "nn/*.h"), "functions"),
@@ -77,7 +78,7 @@ OTHERWISE = {
         "bfloat16 bool double float float16 float32 int64 long": "`bf16`, `DType::boolean`, `f64`, `f32`, `f16`, `i64`",
         "FloatTensor LongTensor": "`tensor({1, 2}, {.dtype = i64})`, `empty(shape)`",
         "no_grad set_grad_enabled": "`NoGradGuard`, `AutoGradMode(enabled)`",
-        "spmm": "`sparse::mm(matrix, dense)`",
+        "spmm": "`sparse::mm(matrix, dense)`, `sparse::mm(dense, matrix)`",
         "vmap": "a dimension for the batch in front",
     },
     "torch.Tensor": {
@@ -115,7 +116,6 @@ OTHERWISE = {
         "detach_ squeeze_ unsqueeze_ t_ transpose_ swapaxes_ swapdims_ as_strided_ cumsum_ cumprod_":
             "the form that isn't in place",
         "addmm_ baddbmm_ addbmm_ addmv_ addr_": "`x.copy_(x.addmm(...))`, ...",
-        "unflatten": "`x.reshape(...)`, or the layer `nn::Unflatten`",
         "fmax fmin": "`where` with `isnan`; `maximum` and `minimum` keep NaN",
         "retains_grad": "`x.grad().defined()` after `backward()`",
         "layout": "every tensor is strided",

@@ -2,6 +2,7 @@
 
 #include <aorta/core/dispatch/op_table.h>
 
+#include <array>
 #include <initializer_list>
 #include <span>
 #include <vector>
@@ -76,6 +77,68 @@ inline std::vector<Tensor> dsplit(const Tensor& input, std::initializer_list<int
 }
 /// `select(dim, i)` for every i.
 std::vector<Tensor> unbind(const Tensor& input, int64_t dim = 0);
+
+namespace detail {
+
+template <size_t parts>
+std::array<Tensor, parts> exactly(const char* op, std::vector<Tensor> found) {
+  check(found.size() == parts, op, "there must be as many parts as are taken apart", found.size(),
+        " for ", parts);
+  std::array<Tensor, parts> result;
+  for (size_t i = 0; i < parts; ++i) result[i] = std::move(found[i]);
+  return result;
+}
+
+}  // namespace detail
+
+// So many parts and no others, for `auto [input, gate] = x.chunk<2>(1)`. Errors: another number.
+
+/// chunk into `parts` parts.
+template <size_t parts>
+std::array<Tensor, parts> chunk(const Tensor& input, int64_t dim = 0) {
+  return detail::exactly<parts>("chunk", chunk(input, static_cast<int64_t>(parts), dim));
+}
+/// split into `parts` parts.
+template <size_t parts>
+std::array<Tensor, parts> split(const Tensor& input, int64_t split_size, int64_t dim = 0) {
+  return detail::exactly<parts>("split", split(input, split_size, dim));
+}
+template <size_t parts>
+std::array<Tensor, parts> split(const Tensor& input, const List<int64_t>& sizes, int64_t dim = 0) {
+  return detail::exactly<parts>("split", split(input, sizes, dim));
+}
+template <size_t parts>
+std::array<Tensor, parts> split(const Tensor& input, std::initializer_list<int64_t> sizes,
+                                int64_t dim = 0) {
+  return detail::exactly<parts>("split", split(input, sizes, dim));
+}
+/// unbind of a dimension of size `parts`.
+template <size_t parts>
+std::array<Tensor, parts> unbind(const Tensor& input, int64_t dim = 0) {
+  return detail::exactly<parts>("unbind", unbind(input, dim));
+}
+
+template <size_t parts>
+std::array<Tensor, parts> TensorMethods::chunk(int64_t dim) const {
+  return aorta::chunk<parts>(self(), dim);
+}
+template <size_t parts>
+std::array<Tensor, parts> TensorMethods::split(int64_t split_size, int64_t dim) const {
+  return aorta::split<parts>(self(), split_size, dim);
+}
+template <size_t parts>
+std::array<Tensor, parts> TensorMethods::split(const List<int64_t>& sizes, int64_t dim) const {
+  return aorta::split<parts>(self(), sizes, dim);
+}
+template <size_t parts>
+std::array<Tensor, parts> TensorMethods::split(std::initializer_list<int64_t> sizes,
+                                               int64_t dim) const {
+  return aorta::split<parts>(self(), sizes, dim);
+}
+template <size_t parts>
+std::array<Tensor, parts> TensorMethods::unbind(int64_t dim) const {
+  return aorta::unbind<parts>(self(), dim);
+}
 
 }  // namespace aorta
 

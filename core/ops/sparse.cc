@@ -138,6 +138,17 @@ Tensor sparse::mm(const SparseTensor& matrix, const Tensor& dense) {
   return add_up(terms, matrix.indices.select(0, 0), matrix.rows).to(matrix.dtype());
 }
 
+Tensor sparse::mm(const Tensor& dense, const SparseTensor& matrix) {
+  const CalledOp called("sparse.mm");
+  const char* const op = "sparse.mm";
+  check_whole(op, matrix);
+  check_defined(op, {{"dense", dense}});
+  check(dense.dim() == 1 || dense.dim() == 2, op, "dense must be (K, M) or (M)", dense.shape());
+  check(dense.size(-1) == matrix.rows, op, "the inner sizes must match", dense.shape(), " and ",
+        matrix.shape());
+  return dense.dim() == 1 ? mm(matrix.t(), dense) : mm(matrix.t(), dense.t()).t();
+}
+
 Tensor sparse::sum(const SparseTensor& matrix, std::optional<int64_t> dim) {
   const CalledOp called("sparse.sum");
   check_whole("sparse.sum", matrix);

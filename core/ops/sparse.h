@@ -40,17 +40,21 @@ SparseTensor to_sparse(const Tensor& input);
 /// "SparseTensor(3 of [4, 5], f32)".
 std::string to_string(const SparseTensor& matrix);
 
-namespace sparse {
+}  // namespace aorta
+
+namespace aorta::sparse {
 
 /// The product of a sparse matrix (M, N) and a dense one (N, K): (M, K), or of a vector (N): (M).
 /// Composed of index_select, mul and index_add, between which there are n K elements; gradients of
 /// the values and of the dense matrix.
 Tensor mm(const SparseTensor& matrix, const Tensor& dense);
+/// The other way round: a dense matrix (K, M) and a sparse one (M, N): (K, N), or a vector (M):
+/// (N).
+Tensor mm(const Tensor& dense, const SparseTensor& matrix);
 /// The sum of each row (dim 1) or column (dim 0), or of all elements.
 Tensor sum(const SparseTensor& matrix, std::optional<int64_t> dim = {});
 /// Softmax over the elements of each row (dim 1) or column (dim 0) that are there: a graph's
 /// attention over the neighbours of a node. The result is coalesced.
 SparseTensor softmax(const SparseTensor& matrix, int64_t dim);
 
-}  // namespace sparse
-}  // namespace aorta
+}  // namespace aorta::sparse

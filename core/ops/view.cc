@@ -152,6 +152,28 @@ Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const {
   return reshape(shape);
 }
 
+Tensor Tensor::unflatten(int64_t dim, const Shape& sizes) const {
+  const char* const op = "unflatten";
+  check_defined(op, {{"input", *this}});
+  const int at = wrap_dim(op, dim, this->dim());
+  check(this->dim() > 0, op, "input must have a dimension", shape());
+  const int64_t all = size(at);
+  Shape parts = sizes;  // a -1 is resolved here, where it stands for a part of one dimension
+  int unknown = -1;
+  for (int d = 0; d < parts.size(); ++d)
+    if (parts[d] == -1 && unknown < 0) unknown = d;
+  if (unknown >= 0) parts[unknown] = 1;
+  const int64_t known = checked_numel(op, parts);
+  if (unknown >= 0 && known > 0 && all % known == 0) parts[unknown] = all / known;
+  check(parts.size() > 0 && parts.numel() == all, op, "sizes must multiply to the dimension's",
+        sizes, " for ", all);
+  Shape whole;
+  for (int d = 0; d < at; ++d) whole.push_back(size(d));
+  for (const int64_t part : parts) whole.push_back(part);
+  for (int d = at + 1; d < this->dim(); ++d) whole.push_back(size(d));
+  return view(whole);
+}
+
 Tensor Tensor::permute(const Dims& dims) const {
   check_defined("permute", {{"input", *this}});
   check(dims.size() == dim(), "permute", "one entry a dimension", dims, " for shape ", shape());
@@ -346,6 +368,9 @@ Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2)
 Tensor reshape(const Tensor& input, const Shape& shape) { return input.reshape(shape); }
 Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
   return input.flatten(start_dim, end_dim);
+}
+Tensor unflatten(const Tensor& input, int64_t dim, const Shape& sizes) {
+  return input.unflatten(dim, sizes);
 }
 Tensor permute(const Tensor& input, const Dims& dims) { return input.permute(dims); }
 Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {

@@ -31,6 +31,7 @@ Tensor unfold(const Tensor& input, int64_t dimension, int64_t size, int64_t step
 /// The members of Tensor with these names as functions, as PyTorch has them.
 Tensor reshape(const Tensor& input, const Shape& shape);
 Tensor flatten(const Tensor& input, int64_t start_dim = 0, int64_t end_dim = -1);
+Tensor unflatten(const Tensor& input, int64_t dim, const Shape& sizes);
 Tensor permute(const Tensor& input, const Dims& dims);
 Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1);
 Tensor squeeze(const Tensor& input);

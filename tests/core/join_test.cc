@@ -152,6 +152,30 @@ TEST(Split, CutsWhereToldAndShares) {
   EXPECT_EQ(unbind(x).size(), 7u);
 }
 
+TEST(Split, TakesApartSoManyParts) {
+  const Tensor x = arange(14).view({7, 2});
+  const auto [left, right] = x.chunk<2>(1);
+  expect_equal(left, x.narrow(1, 0, 1));
+  expect_equal(right, x.narrow(1, 1, 1));
+  EXPECT_TRUE(right.shares_storage(x));
+  const auto [first, second, third] = x.chunk<3>();
+  EXPECT_EQ(sizes_of({first, second, third}, 0), (Sizes{3, 3, 1}));
+  const auto [head, tail] = x.split<2>({2, 5});
+  EXPECT_EQ(sizes_of({head, tail}, 0), (Sizes{2, 5}));
+  const auto [four, three] = split<2>(x, 4);
+  EXPECT_EQ(sizes_of({four, three}, 0), (Sizes{4, 3}));
+  const auto [column, other] = unbind<2>(x, 1);
+  expect_equal(other, x.select(1, 1));
+  expect_equal(column, x.unbind<2>(1)[0]);
+  // PyTorch gives fewer parts, of which a tuple of five can't be taken apart either.
+  expect_error([&] { x.chunk<5>(); },
+               "chunk: there must be as many parts as are taken apart, got 4 for 5");
+  expect_error([&] { x.split<2>(2); },
+               "split: there must be as many parts as are taken apart, got 4 for 2");
+  expect_error([&] { x.unbind<2>(); },
+               "unbind: there must be as many parts as are taken apart, got 7 for 2");
+}
+
 TEST(Split, NamesWhatIsWrong) {
   const Tensor x = ones({7, 2});
   expect_error([&] { split(x, 0); }, "split: split_size must be positive, got 0");

@@ -40,6 +40,9 @@ TEST(Sparse, IsTheMatrixWithItsZeros) {
     EXPECT_TRUE(equal(sparse::mm(a, x.select(1, 1)), matmul(dense(dtype), x.select(1, 1))));
     EXPECT_TRUE(
         equal(sparse::mm(a.t(), x.narrow(0, 0, 3)), matmul(dense(dtype).t(), x.narrow(0, 0, 3))));
+    const Tensor y = arange(6).view({2, 3}).to(dtype);
+    EXPECT_TRUE(equal(sparse::mm(y, a), matmul(y, dense(dtype))));
+    EXPECT_TRUE(equal(sparse::mm(y[1], a), matmul(y[1], dense(dtype))));
     for (const int64_t dim : {0, 1, -1, -2})
       EXPECT_TRUE(equal(sparse::sum(a, dim), sum(dense(dtype), dim).to(dtype))) << dim;
     EXPECT_EQ(sparse::sum(a).item<double>(), 7);
@@ -126,6 +129,14 @@ TEST(Sparse, WhatItRefuses) {
             "sparse.mm: the operands must have one dtype, got f32 and f64");
   EXPECT_EQ(error_of([&] { sparse::mm(a, ones({})); }),
             "sparse.mm: dense must be (N, K) or (N), got []");
+  EXPECT_EQ(error_of([&] {
+              sparse::mm(ones({2, 4}), a);
+            }),
+            "sparse.mm: the inner sizes must match, got [2,4] and [3,4]");
+  EXPECT_EQ(error_of([&] {
+              sparse::mm(ones({2, 2, 3}), a);
+            }),
+            "sparse.mm: dense must be (K, M) or (M), got [2,2,3]");
   EXPECT_EQ(error_of([&] { sparse::sum(a, 2); }), "sparse.sum: dim must be -2 to 1, got 2");
   EXPECT_EQ(error_of([&] { sparse::softmax(small(i64), 1); }),
             "sparse.softmax: dtype must be floating, got i64");

@@ -153,6 +153,28 @@ TEST(Flatten, DimensionsAndScalars) {
             "flatten: dimension out of range, got dim 3 of a 3-d tensor");
 }
 
+TEST(Unflatten, IsFlattensInverse) {
+  const Tensor x = arange(24).view({2, 12});
+  EXPECT_EQ(x.unflatten(1, {3, 4}).shape(), (Shape{2, 3, 4}));
+  EXPECT_EQ(x.unflatten(-1, {3, -1}).shape(), (Shape{2, 3, 4}));
+  EXPECT_EQ(x.unflatten(0, {1, 2, 1}).shape(), (Shape{1, 2, 1, 12}));
+  EXPECT_TRUE(x.unflatten(1, {2, 2, -1}).shares_storage(x));
+  EXPECT_EQ(unflatten(x, 1, {3, 4}).at<int64_t>({1, 2, 1}), 12 + 2 * 4 + 1);
+  // One dimension gives a view whatever the strides are.
+  const Tensor turned = x.t().unflatten(0, {4, 3});
+  EXPECT_TRUE(turned.shares_storage(x));
+  EXPECT_EQ(turned.at<int64_t>({3, 1, 1}), 12 + 10);
+  EXPECT_EQ(zeros({0, 3}).unflatten(0, {4, 0}).shape(), (Shape{4, 0, 3}));
+  EXPECT_EQ(error_of([&] {
+              x.unflatten(1, {5, -1});
+            }),
+            "unflatten: sizes must multiply to the dimension's, got [5,-1] for 12");
+  EXPECT_EQ(error_of([&] { x.unflatten(1, {-1, -1, 4}); }).substr(0, 10), "unflatten:");
+  EXPECT_EQ(error_of([&] { x.unflatten(0, {}); }),
+            "unflatten: sizes must multiply to the dimension's, got [] for 2");
+  EXPECT_EQ(error_of([&] { tensor(1).unflatten(0, {1}); }).substr(0, 10), "unflatten:");
+}
+
 TEST(Permute, OrderAndErrors) {
   const Tensor x = arange(6).view({1, 2, 3});
   EXPECT_EQ(x.permute({2, 0, 1}).shape(), (Shape{3, 1, 2}));

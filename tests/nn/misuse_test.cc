@@ -134,7 +134,7 @@ TEST(Misuse, OfSizesThatNoTensorHas) {
   EXPECT_EQ(error_of([] {
               Unflatten(0, {kWide, 4})(ones({8}));
             }),
-            "Unflatten" + wanted + "4611686018427387904,4]");
+            "unflatten" + wanted + "4611686018427387904,4]");
   EXPECT_EQ(error_of([] { GRUCell(2, kWide); }),
             "RecurrentCell" + wanted + "3,4611686018427387904]");
   EXPECT_EQ(error_of([] { LSTM(2, 3, {.num_layers = INT64_MAX}); }),

@@ -430,6 +430,7 @@ void add_view(std::vector<Target>& targets) {
           of<T, const T&, int64_t, int64_t, int64_t>("diagonal", diagonal),
           of<T, const T&, const Dims&>("reshape", reshape),
           of<T, const T&, int64_t, int64_t>("flatten", flatten),
+          of<T, const T&, int64_t, const Shape&>("unflatten", unflatten),
           of<T, const T&, const Dims&>("permute", permute),
           of<T, const T&, int64_t, int64_t>("transpose", transpose),
           of<T, const T&>("squeeze", squeeze),
