@@ -37,13 +37,11 @@ void pause_for(int64_t nanoseconds) {
   nanosleep(&time, nullptr);
 }
 
-// At first the CPU is only offered to others, for most messages are there soon; who waits longer
-// sleeps, for a backward pass may run on this CPU meanwhile.
-void wait_a_little(int turn) {
-  if (turn < 20)
-    sched_yield();
-  else
-    pause_for(turn < 200 ? 20'000 : 200'000);
+// Most messages are there before a sleep, or another process to whom the CPU is offered, would be
+// over; who waits longer sleeps, for a backward pass may run on this CPU meanwhile.
+void wait_a_little(int64_t waited) {
+  if (waited < kMillisecond / 20) return;
+  pause_for(waited < 10 * kMillisecond ? 20'000 : 200'000);
 }
 
 std::string number_text(double number) {
@@ -395,7 +393,7 @@ void Link::run(Transfer transfer, int tag, double timeout, const std::string& wh
   int64_t start = nanoseconds_now();
   const auto limit = static_cast<int64_t>(timeout * 1e9) + kTurn * std::min(rank_, kTurns);
   bool came = false;
-  for (int turn = 0;; ++turn) {
+  for (;;) {
     const bool done = requests.test(came);
     if (agree && requests.texts_have_come()) {
       agree();
@@ -404,15 +402,13 @@ void Link::run(Transfer transfer, int tag, double timeout, const std::string& wh
     if (!agree) requests.check();
     if (done) return;
     check_whole();
-    if (came && is_data && !agree) {
-      start = nanoseconds_now();
-      turn = 0;
-    }
-    if (timeout > 0 && nanoseconds_now() - start > limit) {
+    if (came && is_data && !agree) start = nanoseconds_now();
+    const int64_t waited = nanoseconds_now() - start;
+    if (timeout > 0 && waited > limit) {
       const std::vector<int> missing = requests.missing();
       if (!missing.empty()) fail_late(missing, timeout, what);
     }
-    wait_a_little(turn);
+    wait_a_little(waited);
   }
 }
 

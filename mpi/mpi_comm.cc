@@ -14,8 +14,9 @@ namespace {
 
 // How much of each share goes at once: large enough for the network, small enough for the cache.
 constexpr int64_t kPieceBytes = 4 << 20;
-// Below this one step with more bytes is faster than two.
+// Below this one step with more bytes is faster than two; of two ranks it has as many.
 constexpr int64_t kSmallBytes = 4 << 10;
+constexpr int64_t kSmallBytesOfTwo = 256 << 10;
 // The bytes of a text that goes at once; a longer one takes a second step.
 constexpr int64_t kTextBytes = 248;
 constexpr int kDuplicates = 4096;
@@ -207,17 +208,23 @@ Tensor MpiCommunicator::reduced_piece(const Tensor& flat, const Shares& shares, 
 // Each rank gets all and reduces it.
 void MpiCommunicator::all_reduce_small(const Tensor& flat, ReduceOp op) {
   const int64_t count = flat.numel();
-  const Tensor all = empty({size(), count}, {.dtype = flat.dtype()});
-  do_all_gather(all, flat);
+  const Tensor buffer = empty({size(), count}, {.dtype = flat.dtype()});
+  Transfer transfer{.tensors = {flat, buffer}};
   std::vector<Tensor> parts;
-  for (int i = 0; i < size(); ++i) parts.push_back(all[i]);
+  for (int peer = 0; peer < size(); ++peer) {
+    parts.push_back(peer == rank() ? flat : buffer[peer]);
+    if (peer == rank()) continue;
+    transfer.sends.push_back({peer, bytes_of(flat, 0), size_bytes(flat, count)});
+    transfer.receives.push_back({peer, bytes_of(buffer, peer * count), size_bytes(buffer, count)});
+  }
+  run(std::move(transfer));
   flat.copy_(kernel::reduced_over_ranks(parts, op));
 }
 
 void MpiCommunicator::do_all_reduce(const Tensor& tensor, ReduceOp op) {
   const Tensor flat = flat_on_cpu(tensor);
   const Shares shares{flat.numel(), divide_up(flat.numel(), size())};
-  if (flat.nbytes() <= kSmallBytes) {
+  if (flat.nbytes() <= (size() == 2 ? kSmallBytesOfTwo : kSmallBytes)) {
     all_reduce_small(flat, op);
   } else {
     const int64_t most = piece_elements(flat);
