@@ -17,8 +17,8 @@ namespace aorta::nn {
 namespace {
 
 constexpr double kMebibyte = 1 << 20;
-// The first bucket is small, so that reducing begins early.
-constexpr double kFirstBucket = 1 * kMebibyte;
+// The first bucket is small, so that reducing begins early, and the last, which nothing hides.
+constexpr double kSmallBucket = 1 * kMebibyte;
 
 // The leaves' nodes, of all reducers.
 struct Claimed {
@@ -107,15 +107,19 @@ GradientReducer::~GradientReducer() {
 
 // The last parameters first, for their gradients come first; a bucket has one dtype and device.
 void GradientReducer::make_buckets() {
+  const double cap = options_.bucket_cap_mb * kMebibyte, small = std::min(kSmallBucket, cap);
+  size_t of_last = 0;  // bucket: the parameters that fit in a small one
+  for (double sum = 0; of_last < parameters_.size(); ++of_last) {
+    sum += static_cast<double>(parameters_[of_last].tensor.nbytes());
+    if (sum > small) break;
+  }
   double bytes = 0;
   for (size_t i = parameters_.size(); i-- > 0;) {
     const Tensor& tensor = parameters_[i].tensor;
-    const double most = buckets_.size() <= 1
-                            ? std::min(kFirstBucket, options_.bucket_cap_mb * kMebibyte)
-                            : options_.bucket_cap_mb * kMebibyte;
+    const double most = buckets_.size() <= 1 ? small : cap;
     const Tensor* last =
         buckets_.empty() ? nullptr : &parameters_[buckets_.back().parameters.back()].tensor;
-    if (!last || bytes >= most || last->dtype() != tensor.dtype() ||
+    if (!last || bytes >= most || i + 1 == of_last || last->dtype() != tensor.dtype() ||
         last->device() != tensor.device()) {
       buckets_.push_back({.name = "bucket " + std::to_string(buckets_.size())});
       bytes = 0;

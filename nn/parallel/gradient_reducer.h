@@ -14,7 +14,7 @@ class TaskThread;
 
 /// The options of DistributedDataParallel, with PyTorch's names and defaults.
 struct DistributedDataParallelOptions {
-  double bucket_cap_mb = 25;            // MiB of gradients that are reduced together; the first 1
+  double bucket_cap_mb = 25;  // MiB of gradients reduced together; of the first and the last 1
   bool find_unused_parameters = false;  // those that get no gradient count as zeros
   bool broadcast_buffers = true;        // each call in training takes rank 0's buffers
   /// Gradients are rounded to bf16 before they are sent, added up in f32 (by NCCL in bf16), and

@@ -233,6 +233,11 @@ TEST(DistributedDataParallel, BucketsAreTheLastParametersFirst) {
                                                      {"norm.weight"},
                                                      {"first.bias"},
                                                      {"first.weight"}}));
+  // The last one is small: of 250 bytes here.
+  EXPECT_EQ(buckets({.bucket_cap_mb = 250.0 / (1 << 20)}),
+            (Names{{"third.bias", "third.weight", "second.bias", "second.weight"},
+                   {"norm.bias", "norm.weight"},
+                   {"first.bias", "first.weight"}}));
   net.second.requires_grad_(false);
   net.norm.to(f32);
   EXPECT_EQ(buckets({}), (Names{{"third.bias", "third.weight"},
