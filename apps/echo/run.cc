@@ -164,6 +164,7 @@ class Run {
     while (!at_last_step() && !loop().stop_signal() && step()) {
       bar.update(loop().epoch_steps(), status(loop().totals()));
       if (std::exchange(first_step_, false)) note_first_step();
+      if (rank_count() > 1 && stepped_ < kSteps) look_at_ranks();
       if (options_.profile) profile();
       const bool due = seconds_now() - saved_ >= 60 * options_.save_every;
       loop().wish_to_save(due);
@@ -177,6 +178,16 @@ class Run {
     const RunTimes& times = loop().times();
     const double seconds = times.forward + times.backward + times.update, end = process_seconds();
     console_.note(fmt::format("first step from {:.2f} to {:.2f} s", end - seconds, end));
+  }
+
+  /// Of the first steps but one, which takes longer.
+  void look_at_ranks() {
+    const RunTimes& times = loop().times();
+    const double computed = times.forward + times.backward - loop().waited_seconds();
+    if (++stepped_ == 1) computed_ = computed;
+    if (stepped_ < kSteps) return;
+    const std::string text = loop().why_ranks_are_slow((computed - computed_) / (kSteps - 1));
+    if (!text.empty()) console_.warn(text);
   }
 
   std::optional<Totals> validation_phase() {
@@ -362,6 +373,9 @@ class Run {
   bool finished_ = false;  // --max_steps is reached
   bool first_step_ = true;
   int profiled_ = 0;
+  static constexpr int kSteps = 4;  // that say how long one takes
+  int stepped_ = 0;                 // of these
+  double computed_ = 0;             // in seconds, up to the first one's end
   double saved_ = seconds_now();
 };
 

@@ -7,6 +7,7 @@
 #include <aorta/apps/echo/recipe.h>
 #include <aorta/apps/echo/trainer.h>
 #include <aorta/core/io/bytes.h>
+#include <fmt/format.h>
 
 namespace aorta::echo {
 namespace {
@@ -208,9 +209,27 @@ Trainer::Trainer(const TrainOptions& options, const State* checkpoint)
     distributed_ = std::make_unique<nn::DistributedDataParallel<nn::AnyModule>>(
         segmenter_.net, *group,
         nn::DistributedDataParallelOptions{.bf16_gradients = options.bf16_gradients});
+    ranked_.ranks = group->size();
+    ranked_.speed = nn::measure_rank_speed(*group, device());
+    for (const Tensor& parameter : segmenter_.net->parameters())
+      ranked_.gradient_bytes +=
+          static_cast<double>(parameter.nbytes()) / (options.bf16_gradients ? 2 : 1);
   }
   if (count > 1)
     parallel_ = std::make_unique<nn::DataParallel<nn::AnyModule>>(segmenter_.net, devices());
+}
+
+std::string Trainer::why_ranks_are_slow(double compute_seconds) const {
+  nn::RankedStep step = ranked_;
+  step.compute_seconds = compute_seconds;
+  const double speedup = nn::predicted_speedup(step);
+  if (speedup >= 1) return "";
+  return fmt::format(
+      "{} processes take {:.2g} times as long as one would with all of the batch: each computes a "
+      "step in {:.3g} s and then waits {:.3g} s for the rest of {:.3g} MB of gradients, at {:.3g} "
+      "GB/s and {:.3g} ms an exchange (docs/scaling.md)",
+      step.ranks, 1 / speedup, compute_seconds, nn::exposed_seconds(step),
+      step.gradient_bytes * 1e-6, step.speed.bandwidth * 1e-9, step.speed.latency * 1e3);
 }
 
 data::Batch with_inputs(const data::Batch& batch, const Segmenter& segmenter) {

@@ -6,6 +6,7 @@
 #include <aorta/apps/echo/training_loop.h>
 #include <aorta/nn/parallel/data_parallel.h>
 #include <aorta/nn/parallel/distributed_data_parallel.h>
+#include <aorta/nn/parallel/scaling.h>
 
 namespace aorta::echo {
 
@@ -61,6 +62,11 @@ class Trainer : public TrainingLoop {
   void count(const data::Batch& batch, double loss, Totals& totals) const override;
   void add_samples(const data::Batch& batch, State& replay) const override;
 
+  double waited_seconds() const override {
+    return distributed_ ? distributed_->waited_seconds() : 0;
+  }
+  std::string why_ranks_are_slow(double compute_seconds) const override;
+
  private:
   int64_t statistic_groups() const;
 
@@ -68,6 +74,7 @@ class Trainer : public TrainingLoop {
   Segmenter segmenter_;
   std::unique_ptr<nn::DataParallel<nn::AnyModule>> parallel_;                // of several devices
   std::unique_ptr<nn::DistributedDataParallel<nn::AnyModule>> distributed_;  // of several processes
+  nn::RankedStep ranked_;  // what their exchange takes
 };
 
 /// How many parts of a batch are normalised apart: --batch_parts, or one a device or process.

@@ -101,6 +101,11 @@ class TrainingLoop {
   int64_t steps() const { return steps_; }           // in all
   int64_t epoch_steps() const { return in_epoch_; }  // of this epoch so far
   int64_t steps_per_epoch() const { return loader_->size(); }
+  /// For how long backward passes have waited for other processes.
+  virtual double waited_seconds() const { return 0; }
+  /// Why several processes are slower than one, where a step of each takes so long to compute;
+  /// empty where they aren't.
+  virtual std::string why_ranks_are_slow(double) const { return ""; }
   double lr() const { return optimizer().lr(); }
   RunTimes& times() { return times_; }
   const RunTimes& times() const { return times_; }

@@ -2,11 +2,13 @@
 
 import array
 import csv
+import json
 import os
 import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -16,16 +18,19 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "../../mpi")]
 import mpirun
+import two_hosts
 
 ECHO = os.path.abspath(sys.argv[1])
 import resume_test  # noqa: E402  (takes sys.argv[1])
 
-KILLS = int(os.environ.get("AORTA_KILLS", "3"))  # 20 for docs/parallel.md
+KILLS = int(os.environ.get("AORTA_KILLS", "4"))  # 20 for docs/parallel.md
+COUNTS = 1, 2, 4, 8  # of ranks
 # Sums over a batch, cut at other places: f32's rounding, through eight steps that don't amplify it. (Those of Adam, or of a
 # learning rate 100 times this one, do.)
 # An overlap changes by 1e-5 where rounding takes one pixel over the threshold.
 BOUNDS, WEIGHT_BOUND = {"loss": 1e-5, "overall_dice": 1e-4}, 1e-7
 VIDEOS, BATCH, EPOCHS, LR = 16, 8, 4, 1e-7
+STEPS = VIDEOS // BATCH * EPOCHS
 RECIPE = ["--model_name", "unet_small", "--optimizer", "sgd", "--lr", str(LR), "--num_epochs", str(EPOCHS), "--batch_size",
           str(BATCH), "--batch_parts", "8", "--num_workers", "0", "--augment", "--rank_timeout", "20", "--save_every", "0.0001"]
 
@@ -39,6 +44,16 @@ def rows(run):
     with open(run + "/log.csv", encoding="utf-8") as table:
         return [{name: float(value) for name, value in row.items() if name != "phase" and re.match(r"-?[\d.]", value)}
                 for row in csv.DictReader(table)]
+
+
+def steps_done(run):
+    """Of the last checkpoint, which is written behind each step."""
+    try:
+        with open(run + "/checkpoint.safetensors", "rb") as file:
+            header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+    except FileNotFoundError:
+        return 0
+    return int(re.search(r"\d+", header["__metadata__"]["value:progress.steps"]).group())
 
 
 def weights(run):
@@ -162,29 +177,47 @@ class Ranks(unittest.TestCase):
         # The state that was divided among two is one process's.
         self.finish(0, self.resume(zero, "--num_epochs", "2"))
 
-    def test_ranks_killed_at_random_moments(self):
-        reference, run = self.run_folder("reference"), self.run_folder()
-        started = time.monotonic()
-        self.finish(2, self.train(reference))
-        seconds = time.monotonic() - started
-        generator, kills, command = random.Random(7), 0, self.train(run)
-        while kills < KILLS:
-            process = mpirun.start(2, command)
-            try:
-                out, err = process.communicate(timeout=generator.uniform(0.3, seconds))
-                self.assertEqual(process.returncode, 0, err)
+    def kill(self, count, run, step, rank):
+        """Begins a run or goes on with it, and kills a rank soon after the checkpoint of `step`; of step 0, as it starts."""
+        process = mpirun.start(count, self.resume(run) if os.path.exists(run + "/args.yaml") else self.train(run))
+        self.addCleanup(lambda: process.poll() is None and os.killpg(process.pid, signal.SIGKILL))
+        while steps_done(run) < step or rank not in mpirun.pids(process):
+            self.assertIsNone(process.poll(), process.poll() is not None and process.communicate())
+            time.sleep(0.001)
+        time.sleep(self.moments.uniform(0, 0.05))
+        os.kill(mpirun.pids(process)[rank], signal.SIGKILL)
+        _, err = process.communicate(timeout=30)
+        self.assertNotEqual(process.returncode, 0, err)
+
+    def killed_again_and_again(self, counts, kills, check):
+        """Kills at steps by chance, of which each run has as many as it comes by; each run's end is checked."""
+        run, said = self.run_folder("_killed"), []
+        for count, step in [(count, self.moments.randrange(STEPS - 1)) for count in counts for _ in range(kills)]:
+            if 0 < step <= steps_done(run):
+                self.finish(count, self.resume(run))
+                check(run)
                 shutil.rmtree(run)
-                command = self.train(run)
-                continue
-            except subprocess.TimeoutExpired:
-                pids = mpirun.pids(process)
-                if pids:
-                    os.kill(pids[generator.randrange(len(pids))], signal.SIGKILL)
-                kills += 1
-                process.communicate(timeout=20)
-            command = self.resume(run) if os.path.exists(run + "/args.yaml") else self.train(run)
-        self.finish(2, command)
-        self.assertEqual(resume_test.fingerprint(run), resume_test.fingerprint(reference))
+            rank = self.moments.randrange(count)
+            self.kill(count, run, step, rank)
+            said.append("rank %d of %d behind step %d" % (rank, count, step))
+        self.finish(counts[-1], self.resume(run))
+        check(run)
+        print("killed: " + ", ".join(said), file=sys.stderr)
+        shutil.rmtree(run)
+
+    def test_ranks_killed_at_random_steps_go_on_to_the_same_bits(self):
+        for count in COUNTS:
+            self.moments = random.Random(count)
+            whole = self.run_folder("_whole%d" % count)
+            self.finish(count, self.train(whole))
+            wanted = resume_test.fingerprint(whole)
+            self.killed_again_and_again([count], KILLS // len(COUNTS),
+                                        lambda run: self.assertEqual(resume_test.fingerprint(run), wanted))
+
+    def test_ranks_killed_at_random_steps_go_on_by_other_numbers(self):
+        self.moments = random.Random(7)
+        counts = [self.moments.choice(COUNTS) for _ in range(KILLS)]
+        self.killed_again_and_again(counts, 1, self.check_curve)
 
     def test_a_stopped_rank_is_named_and_its_calls_are_shown(self):
         run = self.run_folder()
@@ -205,6 +238,26 @@ class Ranks(unittest.TestCase):
                          r"^all had joined .*, and ranks [01, ]+ had not left it$")
         self.finish(0, self.resume(run, "--num_epochs", "1"))  # the last checkpoint is whole
         self.assertFalse(os.path.exists(run + "/ranks"))
+
+    def test_a_network_that_makes_two_slower_than_one_is_told_of(self):
+        why_not = two_hosts.why_not()
+        if why_not:
+            self.skipTest(why_not)
+        hosts = two_hosts.TwoHosts(bits_per_second=2e7, seconds=0.01)
+        self.addCleanup(hosts.close)
+        command = hosts.command(self.folder + "/agent", self.train(self.run_folder(), "--max_steps", "5", "--save_every", "10"))
+        done = subprocess.run(command, capture_output=True, text=True, env=mpirun.environment(), timeout=mpirun.LIMIT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = re.findall(r"warning: 2 processes take ([\d.e+]+) times as long as one would with all of the batch: each computes a step in "
+                          r"([\d.e-]+) s and then waits ([\d.e-]+) s for the rest of ([\d.e-]+) MB of gradients, at ([\d.e-]+) GB/s and "
+                          r"([\d.e-]+) ms an exchange", done.stderr)
+        self.assertEqual(len(said), 1, done.stderr)
+        times, computes, waits, megabytes, speed, latency = map(float, said[0])
+        self.assertGreater(times, 1)
+        self.assertAlmostEqual(times, (computes + waits) / (2 * computes), delta=0.06 * times)
+        # The cable's: 2.5 MB a second, and 10 ms each way.
+        self.assertTrue(1e-3 < speed < 3e-3 and 10 < latency < 60, said)
+        self.assertAlmostEqual(waits, megabytes * 1e-3 / speed + latency * 1e-3, delta=computes)
 
     def test_a_rank_without_its_data_ends_all(self):
         run, started = self.run_folder(), time.monotonic()
