@@ -25,6 +25,17 @@ TEST_F(CudaDevice, CopiesThereAndBack) {
   EXPECT_EQ(empty({0, 3}, {.device = "cuda"}).cpu().shape(), Shape({0, 3}));
 }
 
+// What a thread knows of a device stays as it is while kernels run there.
+TEST_F(CudaDevice, TheCurrentStreamStaysWhileKernelsRun) {
+  const Stream before = device().current_stream(0), side = device().create_stream(0);
+  device().set_current_stream(side);
+  const Tensor x = ones({1000}, {.device = "cuda:0"}).to(f64);
+  EXPECT_EQ(values_of(x), std::vector<double>(1000, 1));
+  EXPECT_EQ(device().current_stream(0).handle, side.handle);
+  device().set_current_stream(before);
+  device().destroy_stream(side);
+}
+
 TEST_F(CudaDevice, ConvertsEveryPairOfDtypesAsTheCpuDoes) {
   const DType dtypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean};
   for (DType from : dtypes) {

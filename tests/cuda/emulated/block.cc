@@ -12,6 +12,10 @@ namespace aorta::emulated {
 thread_local constinit ThreadPosition place{};
 thread_local constinit KernelRun* running = nullptr;
 
+// Not in the namespace below: of a local variable of this model gold writes no offset, and it would
+// lie where the library's first one does.
+thread_local constinit KernelRun* launched __attribute__((tls_model("initial-exec"))) = nullptr;
+
 namespace {
 
 constexpr const char* kBarrierPage =
@@ -32,8 +36,6 @@ Races& kept_races() {
 // What a thread keeps from one launch to the next, for making a fiber costs two system calls.
 thread_local std::vector<std::unique_ptr<Fiber>> all_fibers;
 thread_local std::vector<Fiber*> spare_fibers;
-
-thread_local constinit KernelRun* launched __attribute__((tls_model("initial-exec"))) = nullptr;
 
 std::string text_of(const Site& site) {
   return std::string(site.file_name()) + ":" + std::to_string(site.line());
