@@ -7,7 +7,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <regex>
 #include <set>
 
@@ -145,12 +144,6 @@ TEST(CatalogComplete, EveryPublicFunction) {
   std::set<std::string> names = tested_names();
   const std::set<std::string> functions = public_functions();
   EXPECT_GT(functions.size(), 200u);
-  // What is composed of decompositions is held against PyTorch there, with both derivatives.
-  std::ifstream stream("tests/autograd/linalg_test.cc");
-  const std::string linalg{std::istreambuf_iterator<char>(stream), {}};
-  const std::regex call("(\\w+)\\(");
-  for (std::sregex_iterator at(linalg.begin(), linalg.end(), call), end; at != end; ++at)
-    names.insert((*at)[1]);
   names.insert("interpolate_plan");  // the row of interpolate, whose plan it is
   names.insert("read_rows");         // the row of embedding, which reads them
   // Matrices that are no Tensor: tests/core/sparse_test.cc, tests/autograd/sparse_matrix_test.cc.

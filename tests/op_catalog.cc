@@ -45,6 +45,7 @@ std::vector<Row> all_rows() {
            {complex_rows(), "complex"},
            {spectra_rows(), "complex"},
            {composed_rows(), "composed"},
+           {linalg_function_rows(), "linalg_functions"},
            {random_rows(), ""},
            {update_rows(), ""}}) {
     for (Row& row : family.rows) {

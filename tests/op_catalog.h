@@ -131,6 +131,7 @@ std::vector<Row> reduction_rows();
 std::vector<Row> line_rows();
 std::vector<Row> linalg_rows();
 std::vector<Row> decomposition_rows();
+std::vector<Row> linalg_function_rows();
 std::vector<Row> view_rows();
 std::vector<Row> creation_rows();
 std::vector<Row> rearrange_rows();

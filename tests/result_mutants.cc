@@ -1,9 +1,4 @@
-#include <aorta/core/ops/creation.h>
-#include <aorta/core/ops/pointwise.h>
-#include <aorta/core/ops/rearrange.h>
-#include <aorta/core/ops/reduction.h>
-#include <aorta/core/ops/sort.h>
-#include <aorta/core/ops/view.h>
+#include <aorta/tests/changes.h>
 #include <aorta/tests/op_checks.h>
 #include <aorta/tests/result_mutants.h>
 
@@ -14,50 +9,6 @@ namespace {
 
 bool same_form(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && a.dtype() == b.dtype();
-}
-
-// By what an element of this dtype is off, of itself.
-double slip(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 1e-9;
-    case DType::f32:
-      return 1e-4;
-    case DType::f16:
-      return 0x1p-7;
-    default:
-      return 0x1p-5;
-  }
-}
-
-// With the element that is the middle one by its size among those that are finite and not 0, if
-// there are such, a little off.
-Tensor off(const Tensor& result) {
-  const Tensor flat = result.reshape({-1}).clone();
-  if (!is_floating(flat.dtype())) {
-    const Tensor first = flat.narrow(0, flat.numel() / 2, 1);
-    first.copy_(flat.dtype() == boolean ? logical_not(first) : first + 1);
-    return flat.view(result.shape());
-  }
-  const Tensor size = abs(flat.to(f64)), counts = logical_and(isfinite(size), gt(size, 0));
-  const int64_t count = count_nonzero(counts).item<int64_t>();
-  const Tensor order = argsort(where(counts, size, INFINITY));
-  const Tensor element =
-      flat.select(0, order.select(0, count / 2 - (count > 1 && count % 2 == 0)).item<int64_t>());
-  element.copy_(count == 0 ? zeros_like(element) + 1 : element * (1 + slip(flat.dtype())));
-  return flat.view(result.shape());
-}
-
-Tensor reversed(const Tensor& result) {
-  return flip(result.reshape({-1}), {0}).view(result.shape());
-}
-Tensor rolled(const Tensor& result) { return roll(result.reshape({-1}), 1).view(result.shape()); }
-Tensor alike(const Tensor& input) {
-  return input.reshape({-1})
-      .narrow(0, 0, 1)
-      .expand({input.numel()})
-      .contiguous()
-      .view(input.shape());
 }
 
 // The mutants of one call.
@@ -76,11 +27,11 @@ class CallMutants {
     for (size_t i = 0; i < results.size(); ++i) {
       if (results[i].numel() == 0) continue;
       const std::string output = "output " + std::to_string(i);
-      seen(output + " off in " + name(dtype), sample, dtype, changed(i, off(results[i])));
+      seen(output + " off in " + name(dtype), sample, dtype, changed(i, mutants::off(results[i])));
       if (!first) continue;
       if (results[i].numel() > 1) {
-        seen(output + " reversed", sample, dtype, changed(i, reversed(results[i])));
-        seen(output + " rolled", sample, dtype, changed(i, rolled(results[i])));
+        seen(output + " reversed", sample, dtype, changed(i, mutants::reversed(results[i])));
+        seen(output + " rolled", sample, dtype, changed(i, mutants::rolled(results[i])));
       }
       for (size_t j = 0; j < i; ++j) {
         if (!same_form(results[i], results[j])) continue;
@@ -97,7 +48,7 @@ class CallMutants {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].numel() > 1) {
         Tensors others = inputs;
-        others[i] = alike(inputs[i]);
+        others[i] = mutants::alike(inputs[i]);
         runs("input " + std::to_string(i) + " alike", sample, dtype, call_, others);
       }
       for (size_t j = 0; j < i; ++j) {

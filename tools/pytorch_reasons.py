@@ -323,8 +323,7 @@ OTHERWISE = {
         "identity_transform": "`ComposeTransform({})`",
     },
     "torch.linalg": {
-        "norm": "`linalg::vector_norm`, `linalg::matrix_norm`",
-        "cholesky_ex inv_ex lu_factor_ex solve_ex": "the name without `_ex`, which throws",
+        "cholesky_ex inv_ex ldl_factor_ex lu_factor_ex solve_ex": "the name without `_ex`, which throws",
         "diagonal": "`x.diagonal(0, -2, -1)`",
     },
 }
@@ -490,7 +489,7 @@ LEFT_OUT = {
         "`Profiler` records steps": "profile_hook_step",
     },
     "torch.linalg": {
-        "no example trains with it": "householder_product ldl_factor ldl_factor_ex ldl_solve matrix_sqrth polar",
+        "no example trains with it": "matrix_sqrth polar",
     },
     "torch.onnx": {
         "of PyTorch's own exporter": "InputObserver is_in_onnx_export",

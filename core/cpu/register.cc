@@ -16,6 +16,7 @@ void register_indexing();
 void register_interpolate();
 void register_linalg();
 void register_linalg_eig();
+void register_ldl();
 void register_linalg_exp();
 void register_linalg_spectra();
 void register_line_normalization();
@@ -53,6 +54,7 @@ void register_kernels() {
   register_normalization();
   register_linalg();
   register_linalg_eig();
+  register_ldl();
   register_linalg_exp();
   register_linalg_spectra();
   register_line_normalization();

@@ -34,6 +34,7 @@ constinit Op<SolveKernel,
              void (*)(Tensor&, const Tensor&, const Tensor&, const linalg::TriangularOptions&)>
     solve_triangular_op{"solve_triangular"};
 constinit Op<TwoFactorsKernel, OneGradient> matrix_exp_op{"matrix_exp"};
+constinit Op<TwoFactorsKernel, NoGradient> ldl_factor_op{"ldl_factor"};
 constinit Op<NoKernel, OneGradient> det_op{"det"};
 constinit Op<NoKernel, OneGradient> slogdet_op{"slogdet"};
 constinit Op<NoKernel, OneGradient> inv_op{"inv"};
@@ -360,6 +361,24 @@ LUFactor lu_factor(const Tensor& A) {
   tell_tracer(lu_factor_op.name(), {&result.LU, &result.pivots}, {&A});
   return result;
 }
+LDLFactor ldl_factor(const Tensor& A) {
+  const CalledOp called("ldl_factor");
+  check_matrices("ldl_factor", A, true);
+  if (is_half(A.dtype())) {
+    const LDLFactor wide = ldl_factor(A.to(DType::f32));
+    return {wide.LD.to(A.dtype()), wide.pivots};
+  }
+  const ProfilerRange range("ldl_factor", {&A});
+  const auto kernel = ldl_factor_op.kernel(A.device());
+  MatrixBatch batch(A);
+  const int64_t n = A.size(-1);
+  LDLFactor result{batch.output({n, n}), empty(with_sizes(batch_of(A), {n}),
+                                               {.dtype = DType::i32, .device = A.device()})};
+  if (A.numel() > 0) kernel({batch.args(), result.LD.data(), result.pivots.data()});
+  batch.check_states("ldl_factor", kInvertible);
+  tell_tracer(ldl_factor_op.name(), {&result.LD, &result.pivots}, {&A});
+  return result;
+}
 LU lu(const Tensor& A) {
   check_defined("lu", {{"A", A}});
   const CalledOp called("lu");
@@ -369,7 +388,7 @@ LU lu(const Tensor& A) {
   return {permutation_of(pivots, m, A.dtype()), tril(narrow(factors, -1, 0, k), -1) + ones_below,
           triu(narrow(factors, -2, 0, k))};
 }
-Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B) {
+Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left, bool adjoint) {
   const CalledOp called("lu_solve");
   check_matrices("lu_solve", LU, true, "LU");
   check_matrices("lu_solve", B, false, "B");
@@ -378,7 +397,13 @@ Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B) {
             pivots.size(-1) == LU.size(-1),
         "lu_solve", "pivots must be those of lu_factor", pivots.dtype(), " ", pivots.shape());
   const Autocast off(DType::f32);
+  if (!left) return transposed(lu_solve(LU, pivots, transposed(B), true, !adjoint));
   const Tensor P = permutation_of(pivots, LU.size(-1), LU.dtype());
+  if (adjoint) {  // U^T L^T P^T X = B
+    const Tensor Y = solve_triangular(transposed(LU), B, {.upper = false});
+    const Tensor Z = solve_triangular(transposed(LU), Y, {.upper = true, .unitriangular = true});
+    return matmul(P, Z);
+  }
   const Tensor Y =
       solve_triangular(LU, matmul(transposed(P), B), {.upper = false, .unitriangular = true});
   return solve_triangular(LU, Y, {.upper = true});
@@ -467,11 +492,18 @@ Tensor pinv(const Tensor& A, const RankTolerance& tolerance) {
   const CalledOp called("pinv");
   check_matrices("pinv", A, false);
   if (is_half(A.dtype())) return pinv(A.to(DType::f32), tolerance).to(A.dtype());
-  svd_op.kernel(A.device());
   const Autocast off(DType::f32);  // its products are a part of it
-  const SVD parts = run_svd("pinv", A.detach(), false, false);
-  const Tensor inverses = where(counting(parts.S, A, tolerance), reciprocal(parts.S), 0);
-  Tensor result = matmul(transposed(parts.Vh) * unsqueeze(inverses, -2), transposed(parts.U));
+  Tensor result;
+  if (tolerance.hermitian) {
+    const auto [L, V] = eigh(A.detach());
+    const Tensor inverses = where(counting(abs(L), A, tolerance), reciprocal(L), 0);
+    result = matmul(V * unsqueeze(inverses, -2), transposed(V));
+  } else {
+    svd_op.kernel(A.device());
+    const SVD parts = run_svd("pinv", A.detach(), false, false);
+    const Tensor inverses = where(counting(parts.S, A, tolerance), reciprocal(parts.S), 0);
+    result = matmul(transposed(parts.Vh) * unsqueeze(inverses, -2), transposed(parts.U));
+  }
   if (needs_gradient(A)) pinv_op.gradient()(result, A);
   tell_tracer(pinv_op.name(), {&result}, {&A});
   return result;
@@ -479,7 +511,8 @@ Tensor pinv(const Tensor& A, const RankTolerance& tolerance) {
 Tensor matrix_rank(const Tensor& A, const RankTolerance& tolerance) {
   const CalledOp called("matrix_rank");
   check_matrices("matrix_rank", A, false);
-  const Tensor S = svdvals(is_half(A.dtype()) ? A.detach().to(DType::f32) : A.detach());
+  const Tensor a = is_half(A.dtype()) ? A.detach().to(DType::f32) : A.detach();
+  const Tensor S = tolerance.hermitian ? abs(eigvalsh(a)) : svdvals(a);
   return sum(counting(S, A, tolerance), {-1});
 }
 

@@ -75,8 +75,28 @@ struct LUFactor {
 /// L below the diagonal and U on and above it, (*, m, n); pivots (*, k) of i32 from 1: row i was
 /// swapped with row pivots[i].
 LUFactor lu_factor(const Tensor& A);
-/// X with A X = B from lu_factor(A), A (*, n, n), B (*, n, c).
-Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B);
+/// X with A X = B from lu_factor(A), A (*, n, n), B (*, n, c); X A = B, B (*, c, n), without
+/// `left`; with A^T for A where `adjoint`.
+Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left = true,
+                bool adjoint = false);
+
+/// What ldl_factor() gives.
+struct LDLFactor {
+  Tensor LD, pivots;
+};
+/// A symmetric A (*, n, n), whose lower triangle alone is read, as L D L^T with swaps of rows and
+/// columns, as LAPACK's sytrf (Bunch, Kaufman 1977): D, on the diagonal and in blocks of 2, and L
+/// (*, n, n), 0 above; pivots (*, n) of i32 from 1, row i was swapped with row pivots[i]; a block's
+/// two are -r, for its second row, which was swapped with row r. No gradient, as in PyTorch.
+/// Errors: D is singular.
+LDLFactor ldl_factor(const Tensor& A);
+/// X with A X = B from ldl_factor(A), B (*, n, c). Gradients by LD and B.
+Tensor ldl_solve(const Tensor& LD, const Tensor& pivots, const Tensor& B);
+
+/// The first n columns (*, m, n) of the product of reflections 1 - tau_i v_i v_i^T, i < k, for tau
+/// (*, k): v_i is 0 in its first i rows, 1 in the next, and A's column i below, A (*, m, n), k <= n
+/// <= m; as LAPACK's orgqr.
+Tensor householder_product(const Tensor& A, const Tensor& tau);
 
 /// X with A X = B for A (*, n, n), B (*, n, c) or, where it has A's shape without the last size,
 /// vectors (*, n); X A = B without `left`. Batches broadcast. Complex ones are solved as real ones
@@ -104,9 +124,11 @@ struct Slogdet {
 Slogdet slogdet(const Tensor& A);
 
 /// From which size on a singular value counts: max(atol, rtol * the largest one). Without both rtol
-/// is max(m, n) times the dtype's machine epsilon; beside an atol above 0 it is 0.
+/// is max(m, n) times the dtype's machine epsilon; beside an atol above 0 it is 0. Those of a
+/// `hermitian` A are its eigenvalues' magnitudes; its lower triangle alone is read.
 struct RankTolerance {
   std::optional<double> atol = {}, rtol = {};
+  bool hermitian = false;
 };
 /// The Moore-Penrose inverse (*, n, m), of the singular values that count.
 Tensor pinv(const Tensor& A, const RankTolerance& tolerance = {});
@@ -143,7 +165,7 @@ struct DecompositionArgs {
   MatrixState* states;
 };
 struct TwoFactorsArgs : DecompositionArgs {
-  void* first;   // L; Q (m, q); eigenvalues; LU, in place of a copy of A
+  void* first;   // L; Q (m, q); eigenvalues; LU or LD, in place of a copy of A
   void* second;  // none; R (q, n); eigenvectors; pivots of i32
   int64_t q = 0;
 };
@@ -181,6 +203,7 @@ extern Op<SolveKernel, void (*)(Tensor& x, const Tensor& a, const Tensor& b,
                                 const linalg::TriangularOptions& options)>
     solve_triangular_op;
 extern Op<TwoFactorsKernel, OneGradient> matrix_exp_op;
+extern Op<TwoFactorsKernel, NoGradient> ldl_factor_op;
 /// Computed by lu_factor's, solve's and svd's kernels; these rows have the gradients.
 extern Op<NoKernel, OneGradient> det_op, inv_op, pinv_op;
 extern Op<NoKernel, OneGradient> slogdet_op;  // of logabsdet

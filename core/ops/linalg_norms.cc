@@ -58,6 +58,19 @@ Tensor matrix_norm(const Tensor& A, const MatrixOrder& ord, const Dims& dims, bo
   return unsqueeze(unsqueeze(norm, std::min(row, column)), std::max(row, column));
 }
 
+Tensor norm(const Tensor& A, const std::optional<MatrixOrder>& ord, const Dims& dims,
+            bool keepdim) {
+  check_defined("norm", {{"A", A}});
+  const CalledOp called("norm");
+  if (!ord) return aorta::norm(A, 2, dims, keepdim);
+  const size_t count = dims.empty() ? static_cast<size_t>(A.dim()) : dims.size();
+  check(count == 1 || count == 2, "norm", "an order is of one dimension or two", dims, " of ",
+        A.shape());
+  if (count == 2) return matrix_norm(A, *ord, dims.empty() ? Dims{-2, -1} : dims, keepdim);
+  check(!ord->name(), "norm", "fro and nuc are of two dimensions", dims, " of ", A.shape());
+  return aorta::norm(A, ord->order(), dims, keepdim);
+}
+
 Tensor cond(const Tensor& A, const MatrixOrder& p) {
   check_defined("cond", {{"A", A}});
   const CalledOp called("cond");

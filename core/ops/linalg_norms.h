@@ -3,6 +3,7 @@
 #include <aorta/core/ops/linalg.h>
 #include <aorta/core/reduce_dims.h>
 
+#include <optional>
 #include <vector>
 
 // Norms, and products with the names of torch.linalg. Composed of other ops.
@@ -29,6 +30,11 @@ class MatrixOrder {
 /// The norm of the matrices over `dims`, two of A's.
 Tensor matrix_norm(const Tensor& A, const MatrixOrder& ord = "fro", const Dims& dims = {-2, -1},
                    bool keepdim = false);
+
+/// The norm of vectors or of matrices, over one dimension or two; without `dims` A has as many. No
+/// `ord`: the root of the sum of squares over any `dims`, or over all.
+Tensor norm(const Tensor& A, const std::optional<MatrixOrder>& ord = {}, const Dims& dims = {},
+            bool keepdim = false);
 
 /// The condition number (*): |A| |A^-1| in the norm `p`; by default, and for 2 and -2, the ratio of
 /// the singular values, of any A. Others need a square A, which must not be singular.

@@ -1,7 +1,6 @@
 // Decompositions: their equations, conventions and errors; what is composed of them as in PyTorch.
 #include <aorta/autograd/backward.h>
 #include <aorta/autograd/gradcheck_gtest.h>
-#include <aorta/core/io/load_save.h>
 #include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
@@ -229,91 +228,17 @@ TEST(Linalg, ErrorsNameTheMatrix) {
             "cross: dim must have size 3, got [2] and [2]");
 }
 
-const std::map<std::string, Tensors (*)(const Tensors&)>& functions() {
-  static const std::map<std::string, Tensors (*)(const Tensors&)> map = {
-      {"vector_norm", [](const Tensors& x) -> Tensors { return {vector_norm(x[0], 3, 1)}; }},
-      {"lu",
-       [](const Tensors& x) -> Tensors {
-         const auto [P, L, U] = lu(x[0]);
-         return {P, L, U};
-       }},
-      {"lu_solve",
-       [](const Tensors& x) -> Tensors {
-         const auto [factors, pivots] = lu_factor(x[0]);
-         return {lu_solve(factors, pivots, x[1])};
-       }},
-      {"matrix_power", [](const Tensors& x) -> Tensors { return {matrix_power(x[0], 5)}; }},
-      {"matrix_power_inverse",
-       [](const Tensors& x) -> Tensors { return {matrix_power(x[0], -2)}; }},
-      {"eigvalsh", [](const Tensors& x) -> Tensors { return {eigvalsh(x[0] + turned(x[0]))}; }},
-      {"lstsq",
-       [](const Tensors& x) -> Tensors {
-         const Lstsq r = lstsq(x[0], x[1]);
-         return {r.solution, r.residuals, r.rank.to(f64)};
-       }},
-      {"lstsq_wide", [](const Tensors& x) -> Tensors { return {lstsq(x[0], x[1]).solution}; }},
-      {"matrix_rank", [](const Tensors& x) -> Tensors { return {matrix_rank(x[0]).to(f64)}; }},
-      {"multi_dot", [](const Tensors& x) -> Tensors { return {multi_dot(x)}; }},
-      {"vecdot", [](const Tensors& x) -> Tensors { return {vecdot(x[0], x[1], 0)}; }},
-      {"vecdot_complex",
-       [](const Tensors& x) -> Tensors {
-         return {view_as_real(vecdot(view_as_complex(x[0]), view_as_complex(x[1])))};
-       }},
-      {"cross", [](const Tensors& x) -> Tensors { return {cross(x[0], x[1])}; }},
-      {"cross_first", [](const Tensors& x) -> Tensors { return {cross(x[0], x[1], 0)}; }},
-      {"vander", [](const Tensors& x) -> Tensors { return {vander(x[0])}; }},
-      {"vander_more", [](const Tensors& x) -> Tensors { return {vander(x[0], 5)}; }},
-      {"tensorinv", [](const Tensors& x) -> Tensors { return {tensorinv(x[0])}; }},
-      {"tensorsolve", [](const Tensors& x) -> Tensors { return {tensorsolve(x[0], x[1])}; }},
-      {"cond", [](const Tensors& x) -> Tensors { return {cond(x[0])}; }},
-      {"cond_minus_two", [](const Tensors& x) -> Tensors { return {cond(x[0], -2)}; }},
-      {"cond_fro", [](const Tensors& x) -> Tensors { return {cond(x[0], "fro")}; }},
-      {"cond_one", [](const Tensors& x) -> Tensors { return {cond(x[0], 1)}; }},
+// The first one conjugated.
+TEST(Linalg, VecdotOfComplexNumbers) {
+  const Tensor x = tensor({{1, 2}, {0, 1}}, kDouble).requires_grad_();
+  const Tensor y = tensor({{3, 4}, {5, -1}}, kDouble).requires_grad_();
+  const auto run = [](const Tensors& in) -> Tensors {
+    return {view_as_real(vecdot(view_as_complex(in[0]), view_as_complex(in[1])))};
   };
-  return map;
-}
-
-TEST(Linalg, FunctionsArePyTorchs) {
-  std::map<std::string, std::map<std::string, Tensor>> cases;
-  for (const auto& [key, tensor] : load("tests/fixtures/core/linalg_functions.npz")) {
-    const size_t slash = key.rfind('/');
-    cases[key.substr(0, slash)][key.substr(slash + 1)] = tensor;
-  }
-  size_t count = 0;
-  for (const auto& [name, members] : cases) {
-    SCOPED_TRACE(name);
-    const std::string order = name.starts_with("matrix_norm_") ? name.substr(12) : "";
-    const auto run = [&](const Tensors& x) -> Tensors {
-      if (order.empty()) return functions().at(name == "lu_wide" ? "lu" : name)(x);
-      const bool word = order == "fro" || order == "nuc";
-      const MatrixOrder ord = word ? MatrixOrder(order.c_str()) : MatrixOrder(std::stod(order));
-      return {matrix_norm(x[0], ord, {2, 0}, true)};
-    };
-    Tensors inputs;
-    for (int i = 0; members.contains("x" + std::to_string(i)); ++i)
-      inputs.push_back(members.at("x" + std::to_string(i)));
-    const Tensors outputs = run(inputs);
-    for (size_t i = 0; i < outputs.size(); ++i)
-      EXPECT_LT(distance(outputs[i], members.at("out" + std::to_string(i))), 1e-11);
-    ++count;
-    if (name == "matrix_rank") continue;
-    Tensors leaves;
-    for (const Tensor& x : inputs) leaves.push_back(x.detach().requires_grad_());
-    std::vector<size_t> kept;  // permutations and ranks have no gradient
-    const Tensors recorded = run(leaves);
-    for (size_t i = 0; i < recorded.size(); ++i) {
-      if (recorded[i].requires_grad()) kept.push_back(i);
-    }
-    const auto differentiable = [&](const Tensors& x) -> Tensors {
-      const Tensors all = run(x);
-      Tensors some_of_them;
-      for (const size_t i : kept) some_of_them.push_back(all[i]);
-      return some_of_them;
-    };
-    EXPECT_GRADIENTS(differentiable, leaves);
-    EXPECT_SECOND_GRADIENTS(differentiable, leaves);
-  }
-  EXPECT_EQ(count, functions().size() + 1 + 8);
+  // (1 - 2i) (3 + 4i) - i (5 - i)
+  EXPECT_EQ(run({x, y})[0].to_vector<double>(), (std::vector<double>{10, -7}));
+  EXPECT_GRADIENTS(run, Tensors({x, y}));
+  EXPECT_SECOND_GRADIENTS(run, Tensors({x, y}));
 }
 
 }  // namespace

@@ -176,13 +176,23 @@ void add_orthogonal(std::vector<Row>& rows) {
       {.op = "pinv",
        .tolerance = kDecomposed,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {linalg::pinv(x[0])}; }},
+                 {"hermitian",
+                  [](const Tensors& x) -> Tensors {
+                    return {linalg::pinv(symmetric(x[0]), {.hermitian = true})};
+                  }},
+                 {.name = "triangle",  // the one that is read, where the gradient is another's
+                  .run = [](const Tensors& x) -> Tensors {
+                    return {linalg::pinv(x[0], {.hermitian = true})};
+                  },
+                  .gradient_is_derivative = false},
                  // As in PyTorch, the gradient is that of a matrix of this rank.
                  {.name = "atol",
                   .run = [](const Tensors& x) -> Tensors {
                     return {linalg::pinv(x[0], {.atol = 0.25})};
                   },
                   .gradient_is_derivative = false}},
-       .also = {"amax", "clamp_min", "gt", "matmul", "mul", "reciprocal", "svd", "where"}});
+       .also = {"abs", "add", "amax", "clamp_min", "eigh", "gt", "matmul", "mul", "reciprocal",
+                "svd", "where"}});
 }
 
 void add_functions(std::vector<Row>& rows) {

@@ -19,7 +19,7 @@ OTHERS = ("judge", "judge_test", "judge_exports", "hunt", "bad_calls", "planted"
 NOT_ATTACKED = {
     "what attacked functions give":
         "AttentionOutput ChannelStatistics CollectiveRecord CsvTable DeviceRange EchoFault EchoTrace Eig Eigh Frexp GradcheckResult LU "
-        "Gathered LUFactor Lstsq LstmOutput ModuleSummary PackedLstmOutput PackedRnnOutput PlannedOp ProfiledRange QR RnnOutput Slogdet "
+        "Gathered LDLFactor LUFactor Lstsq LstmOutput ModuleSummary PackedLstmOutput PackedRnnOutput PlannedOp ProfiledRange QR RnnOutput Slogdet "
         "SparseGradient Trajectory Views",
     "options, which attacked functions are given in braces":
         "Axis BackwardOptions ConvolutionOptions ConvolutionTransposeOptions CsvDatasetOptions CsvOptions DataLoaderOptions "

@@ -344,6 +344,7 @@ void add_members(std::vector<Target>& targets) {
 
 void add_structured(std::vector<Target>& targets);
 void add_composed(std::vector<Target>& targets);
+void add_linalg(std::vector<Target>& targets);
 
 std::vector<Target> function_targets() {
   std::vector<Target> targets;
@@ -354,6 +355,7 @@ std::vector<Target> function_targets() {
   add_members(targets);
   add_structured(targets);
   add_composed(targets);
+  add_linalg(targets);
   constexpr std::string_view kMember = "Tensor::";
   for (Target& target : targets) {
     if (!target.functions.empty()) continue;
