@@ -1,8 +1,9 @@
 #pragma once
 
-// MultiheadAttention and TransformerEncoderLayer as PyTorch's fixtures call them.
 #include <aorta/tests/nn/fixture.h>
 #include <aorta/tests/nn/transformer_cases.h>
+
+// Cases of layers_test.cc: attention and encoders.
 
 namespace aorta::nn {
 
@@ -31,10 +32,10 @@ inline Tensors call_encoder(Module& module, const Tensors& inputs) {
 inline std::vector<Case> attention_cases() {
   using Attention = MultiheadAttentionOptions;
   const auto mha = [](int64_t heads, const Attention& o) {
-    return [heads, o] { return AnyModule(MultiheadAttention(6, heads, o)); };
+    return maker<MultiheadAttention>(false, 6, heads, o);
   };
   const auto encoder = [](const TransformerEncoderLayerOptions& o) {
-    return [o] { return AnyModule(TransformerEncoderLayer(6, 2, o)); };
+    return maker<TransformerEncoderLayer>(false, 6, 2, o);
   };
   return {
       {"mha", mha(2, {}), call_attention<true>},

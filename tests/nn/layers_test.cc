@@ -1,10 +1,14 @@
 // Every layer: names, outputs, gradients, running statistics and eval mode as PyTorch's, in f64 and
 // f32, and its gradients by finite differences.
 #include <aorta/autograd/gradcheck_gtest.h>
+#include <aorta/tests/changes.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/mutants.h>
 #include <aorta/tests/nn/attention_cases.h>
 #include <aorta/tests/nn/fixture.h>
+#include <aorta/tests/nn/option_cases.h>
 #include <aorta/tests/nn/parametrized_cases.h>
+#include <aorta/tests/nn/sequence_cases.h>
 #include <aorta/tests/nn/table_cases.h>
 #include <aorta/tests/nn/transformer_cases.h>
 #include <aorta/tests/nn/undefined.h>
@@ -19,56 +23,15 @@
 namespace aorta::nn {
 namespace {
 
-Tensors call_rnn(Module& module, const Tensors& inputs) {
-  const RnnOutput result =
-      dynamic_cast<RNN&>(module)(inputs.at(0), inputs.size() > 1 ? inputs[1] : Tensor());
-  return {result.output, result.h};
-}
-
-Tensors call_gru(Module& module, const Tensors& inputs) {
-  const RnnOutput result =
-      dynamic_cast<GRU&>(module)(inputs.at(0), inputs.size() > 1 ? inputs[1] : Tensor());
-  return {result.output, result.h};
-}
-
-Tensors call_lstm(Module& module, const Tensors& inputs) {
-  LstmState state;
-  if (inputs.size() > 1) state = {inputs.at(1), inputs.at(2)};
-  const LstmOutput result = dynamic_cast<LSTM&>(module)(inputs.at(0), state);
-  return {result.output, result.state.h, result.state.c};
-}
-
-template <class M>
-Tensors call_cell(Module& module, const Tensors& inputs) {
-  return {dynamic_cast<M&>(module)(inputs.at(0), inputs.size() > 1 ? inputs[1] : Tensor())};
-}
-
-Tensors call_lstm_cell(Module& module, const Tensors& inputs) {
-  LstmState state;
-  if (inputs.size() > 1) state = {inputs.at(1), inputs.at(2)};
-  const LstmState next = dynamic_cast<LSTMCell&>(module)(inputs.at(0), state);
-  return {next.h, next.c};
-}
-
 template <class M, class... Arguments>
 Case make_case(const std::string& name, Arguments... arguments) {
-  return {name, [=] { return AnyModule(M(arguments...)); }, call_one};
+  return {name, maker<M>(false, arguments...), call_one};
 }
 
 // What is random in training.
 template <class M, class... Arguments>
 Case in_eval_mode(const std::string& name, Arguments... arguments) {
-  const auto make = [=] {
-    M module(arguments...);
-    module.eval();
-    return AnyModule(module);
-  };
-  return {name, make, call_one};
-}
-
-template <class M, class Call>
-Case with_call(Call call, const std::string& name, std::function<M()> make) {
-  return {name, [=] { return AnyModule(make()); }, call};
+  return {name, maker<M>(true, arguments...), call_one};
 }
 
 std::vector<Case> convolutions() {
@@ -147,44 +110,6 @@ std::vector<Case> norms() {
       make_case<InstanceNorm2d>("instance_norm2d", 3,
                                 InstanceNormOptions{.affine = true, .track_running_stats = true}),
       make_case<InstanceNorm3d>("instance_norm3d", 2, InstanceNormOptions{.affine = true}),
-  };
-}
-
-std::vector<Case> sequences() {
-  using Options = RecurrentOptions;
-  const auto rnn = [](const RNNOptions& o) { return [o] { return AnyModule(RNN(4, 3, o)); }; };
-  const auto lstm = [](const Options& o) { return [o] { return AnyModule(LSTM(4, 3, o)); }; };
-  const auto gru = [](const Options& o) { return [o] { return AnyModule(GRU(4, 3, o)); }; };
-  return {
-      {"rnn", rnn({}), call_rnn},
-      {"rnn_relu_deep",
-       rnn({.num_layers = 2,
-            .nonlinearity = RNNNonlinearity::relu,
-            .bias = false,
-            .bidirectional = true}),
-       call_rnn},
-      {"lstm", lstm({}), call_lstm},
-      {"lstm_deep", lstm({.num_layers = 2, .batch_first = true, .bidirectional = true}), call_lstm},
-      {"lstm_unbatched", lstm({.bidirectional = true}), call_lstm},
-      {"lstm_proj",
-       [] {
-         return AnyModule(LSTM(2, 3, {.num_layers = 2, .bidirectional = true, .proj_size = 2}));
-       },
-       call_lstm},
-      {"gru", gru({}), call_gru},
-      {"gru_deep", gru({.num_layers = 3, .batch_first = true}), call_gru},
-      {"gru_unbatched", gru({}), call_gru},
-      {"rnn_cell", [] { return AnyModule(RNNCell(4, 3)); }, call_cell<RNNCell>},
-      {"rnn_cell_relu",
-       [] {
-         return AnyModule(RNNCell(4, 3, {.bias = false, .nonlinearity = RNNNonlinearity::relu}));
-       },
-       call_cell<RNNCell>},
-      {"lstm_cell", [] { return AnyModule(LSTMCell(4, 3)); }, call_lstm_cell},
-      {"lstm_cell_unbatched", [] { return AnyModule(LSTMCell(4, 3, {.bias = false})); },
-       call_lstm_cell},
-      {"gru_cell", [] { return AnyModule(GRUCell(4, 3)); }, call_cell<GRUCell>},
-      {"gru_cell_unbatched", [] { return AnyModule(GRUCell(4, 3)); }, call_cell<GRUCell>},
   };
 }
 
@@ -277,14 +202,19 @@ std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const auto& family :
        {convolutions(), pools(), norms(), sequences(), attention_cases(), transformers(),
-        paddings(), others(), activations(), tables_and_windows(), parametrizations()}) {
+        paddings(), others(), activations(), tables_and_windows(), parametrizations(),
+        normed_options(), windowed_options(), other_options()}) {
     cases.insert(cases.end(), family.begin(), family.end());
   }
   return cases;
 }
 
 const Fixture& fixtures() {
-  static const Fixture all = read_fixture("layers");
+  static const Fixture all = [] {
+    Fixture both = read_fixture("layers");
+    both.merge(read_fixture("layer_options"));
+    return both;
+  }();
   return all;
 }
 
@@ -308,14 +238,65 @@ Tensors as_leaves(const Tensors& values, DType dtype) {
   return leaves;
 }
 
+AnyModule loaded(const Maker& make, const Fixture& fixture, DType dtype) {
+  AnyModule module = make();
+  module->to(DType::f64);
+  module->load_state_dict(state_of(fixture));
+  module->to(dtype);
+  return module;
+}
+
+// What differs from PyTorch: outputs, gradients, buffers after it, outputs in eval mode.
+std::string difference(const Case& one, const Maker& make, const Fixture& fixture, DType dtype) {
+  double tolerance = dtype == DType::f64 ? 1e-12 : 2e-5;
+  // PyTorch multiplies the gradient by 1/6 rounded to f32.
+  if (one.name == "hardsigmoid") tolerance = std::max(tolerance, 1e-7);
+  std::string text;
+  const auto compare = [&](const Tensor& got, const Tensor& wanted, const std::string& what) {
+    const auto result = near(got, wanted, tolerance);
+    if (!result) text += what + ": " + result.message() + "\n";
+  };
+  const AnyModule module = loaded(make, fixture, dtype);
+  const Tensors inputs = as_leaves(numbered(fixture, "in"), dtype);
+  const Tensors outputs = one.call(*module, inputs);
+  const Tensors wanted = numbered(fixture, "out"), gradients = numbered(fixture, "g");
+  if (outputs.size() != wanted.size()) return "other outputs";
+  Tensor total = zeros({}, {.dtype = dtype});
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    compare(outputs[i], wanted[i], "output " + std::to_string(i));
+    total = total + sum(outputs[i] * gradients[i].to(dtype));
+  }
+  total.backward();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto found = fixture.find("din" + std::to_string(i));
+    if (found != fixture.end())
+      compare(inputs[i].grad(), found->second, "gradient " + std::to_string(i));
+  }
+  for (const auto& [name, parameter] : module->named_parameters())
+    compare(parameter.grad(), fixture.at("dparam/" + name), name);
+  if (module->named_parameters().size() != part(fixture, "dparam").size()) text += "parameters\n";
+  for (const auto& [name, buffer] : module->named_buffers())
+    compare(buffer, fixture.at("after/" + name), name);
+  module->eval();
+  const Tensors after = one.call(*module, inputs), evaluated = numbered(fixture, "eval");
+  for (size_t i = 0; i < after.size(); ++i)
+    compare(after[i], evaluated[i], "eval output " + std::to_string(i));
+  return text;
+}
+
+const std::vector<mutants::Exception> kUntold = {
+    {"random", "\\w+ ignores dropout|(Alpha|FeatureAlpha)?Dropout\\w* ignores p"},
+    {"what PyTorch doesn't have: tests/nn/fuse_test.cc", "BatchNorm[123]d ignores relu"},
+    {"tests/nn/functions_test.cc", "Embedding(Bag)? ignores sparse"},
+    {"set by the test", "FractionalMaxPool[23]d ignores random_samples"},
+    {"it isn't an option of this layer",
+     "AvgPool1d ignores divisor_override|GRU ignores proj_size"},
+    {"the beginning of what is trained", "PReLU ignores init"}};
+
 class Layers : public testing::TestWithParam<Case> {
  protected:
   AnyModule loaded(const Fixture& fixture, DType dtype) const {
-    AnyModule module = GetParam().make();
-    module->to(DType::f64);
-    module->load_state_dict(state_of(fixture));
-    module->to(dtype);
-    return module;
+    return nn::loaded(GetParam().make, fixture, dtype);
   }
 };
 
@@ -332,42 +313,8 @@ TEST_P(Layers, NamesAreThoseOfPyTorch) {
 TEST_P(Layers, AgreesWithPyTorch) {
   const Fixture fixture = part(fixtures(), GetParam().name);
   ASSERT_FALSE(fixture.empty());
-  for (const DType dtype : {DType::f64, DType::f32}) {
-    SCOPED_TRACE(to_string(dtype));
-    double tolerance = dtype == DType::f64 ? 1e-12 : 2e-5;
-    // PyTorch multiplies the gradient by 1/6 rounded to f32.
-    if (GetParam().name == "hardsigmoid") tolerance = std::max(tolerance, 1e-7);
-    const AnyModule module = loaded(fixture, dtype);
-    const Tensors inputs = as_leaves(numbered(fixture, "in"), dtype);
-    const Tensors outputs = GetParam().call(*module, inputs);
-    const Tensors wanted = numbered(fixture, "out"), gradients = numbered(fixture, "g");
-    ASSERT_EQ(outputs.size(), wanted.size());
-    Tensor total = zeros({}, {.dtype = dtype});
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      EXPECT_TRUE(near(outputs[i], wanted[i], tolerance)) << "output " << i;
-      total = total + sum(outputs[i] * gradients[i].to(dtype));
-    }
-    total.backward();
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const auto found = fixture.find("din" + std::to_string(i));
-      if (found == fixture.end()) continue;
-      EXPECT_TRUE(near(inputs[i].grad(), found->second, tolerance)) << "input " << i;
-    }
-    size_t parameters = 0;
-    for (const auto& [name, parameter] : module->named_parameters()) {
-      EXPECT_TRUE(near(parameter.grad(), fixture.at("dparam/" + name), tolerance)) << name;
-      ++parameters;
-    }
-    EXPECT_EQ(parameters, part(fixture, "dparam").size());
-    for (const auto& [name, buffer] : module->named_buffers()) {
-      EXPECT_TRUE(near(buffer, fixture.at("after/" + name), tolerance)) << name;
-    }
-    module->eval();
-    const Tensors after = GetParam().call(*module, inputs), evaluated = numbered(fixture, "eval");
-    for (size_t i = 0; i < after.size(); ++i) {
-      EXPECT_TRUE(near(after[i], evaluated[i], tolerance)) << "eval output " << i;
-    }
-  }
+  for (const DType dtype : {DType::f64, DType::f32})
+    EXPECT_EQ(difference(GetParam(), GetParam().make, fixture, dtype), "") << to_string(dtype);
 }
 
 // Two calls, the second with the states that the first one gave back: the outputs of both, and the
@@ -427,6 +374,8 @@ TEST_P(Layers, GradientsAgreeWithFiniteDifferences) {
   const Fixture fixture = part(fixtures(), GetParam().name);
   const AnyModule module = loaded(fixture, DType::f64);
   Tensors data = as_leaves(numbered(fixture, "in"), DType::f64);
+  // Rows are made shorter in place, and gradients shared out.
+  if (GetParam().name == "embedding_options" || GetParam().name == "embedding_bag_options") return;
   // The padding's row gets no gradient by definition, so no index may name it.
   if (GetParam().name == "embedding_padding") data[0] = clamp_max(data[0], 4);
   Tensors inputs;
@@ -471,6 +420,49 @@ TEST_P(Layers, NamesTheInputThatIsUndefined) {
 
 INSTANTIATE_TEST_SUITE_P(All, Layers, testing::ValuesIn(all_cases()),
                          [](const auto& test) { return test.param.name; });
+
+// Wrong outputs, which the fixture tells from the right ones.
+void count_output_mutants(const std::string& name, mutants::Count& count) {
+  const Fixture fixture = part(fixtures(), name);
+  const Tensors outputs = numbered(fixture, "out");
+  for (const auto& [change, of] : mutants::changes()) {
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i].numel() < 2) continue;
+      count.add(name + ": output " + std::to_string(i) + " " + change,
+                !near(of(outputs[i]), outputs[i], 1e-12), kUntold);
+    }
+  }
+}
+
+// By a layer and what it ignores, whether a fixture tells.
+std::map<std::string, bool> ignoring_layers() {
+  std::map<std::string, bool> caught;
+  for (const Case& one : all_cases()) {
+    const Fixture fixture = part(fixtures(), one.name);
+    const std::string owner = one.make.owner.empty() ? one.make()->type_name() : one.make.owner;
+    for (const auto& mutant : one.make.mutants) {
+      bool& found = caught[owner + " ignores " + mutant.ignored];
+      if (found) continue;
+      try {
+        found = !difference(one, mutant.make, fixture, DType::f64).empty();
+      } catch (const std::exception&) {
+        found = true;
+      }
+    }
+  }
+  return caught;
+}
+
+TEST(LayerMutants, ThePageCountsThem) {
+  std::map<std::string, mutants::Count> families;
+  mutants::Count& count = families["layers"];
+  for (const Case& one : all_cases()) {
+    ++count.rows;
+    count_output_mutants(one.name, count);
+  }
+  for (const auto& [mutant, caught] : ignoring_layers()) count.add(mutant, caught, kUntold);
+  mutants::expect_counts("layers", families, kUntold);
+}
 
 // A fixture without a case here would be one that nobody compares with.
 TEST(LayerFixtures, HaveACaseEach) {

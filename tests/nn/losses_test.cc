@@ -1,8 +1,11 @@
 // Every loss module as PyTorch's, and Dice and focal by their definitions.
 #include <aorta/autograd/gradcheck_gtest.h>
 #include <aorta/core/dispatch/autocast.h>
+#include <aorta/tests/changes.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/mutants.h>
 #include <aorta/tests/nn/fixture.h>
+#include <aorta/tests/nn/option_mutants.h>
 #include <aorta/tests/nn/undefined.h>
 
 #include <ostream>
@@ -12,7 +15,15 @@ namespace aorta::nn {
 namespace {
 
 using Tensors = std::vector<Tensor>;
-using Call = std::function<Tensor(const Tensors&)>;
+using Runs = std::function<Tensor(const Tensors&)>;
+
+// A loss, and those that ignore one of its options.
+struct Call {
+  Tensor operator()(const Tensors& in) const { return run(in); }
+  Runs run;
+  std::string loss;
+  std::vector<OptionMutant<Runs>> mutants;
+};
 
 struct Case {
   std::string name;
@@ -21,14 +32,52 @@ struct Case {
 
 void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
-template <class L>
-Call pair(L loss) {
-  return [loss](const Tensors& in) { return loss(in.at(0), in.at(1)); };
+// Runs L(arguments...).
+template <class L, class... Arguments>
+Call call_of(Tensor (*run)(const L&, const Tensors&), const Arguments&... arguments) {
+  const auto wrap = [run](const L& loss) -> Runs {
+    return [=](const Tensors& in) { return run(loss, in); };
+  };
+  const auto make = [wrap](const Arguments&... given) { return wrap(L(given...)); };
+  Call call{make(arguments...), short_name(typeid(L)), option_mutants(make, arguments...)};
+  for (auto& mutant : shorter_mutants<L>(wrap, arguments...)) call.mutants.push_back(mutant);
+  return call;
 }
 
-template <class L>
-Call triple(L loss) {
-  return [loss](const Tensors& in) { return loss(in.at(0), in.at(1), in.at(2)); };
+template <class L, class... Arguments>
+Call pair(const Arguments&... arguments) {
+  return call_of<L>([](const L& loss, const Tensors& in) { return loss(in.at(0), in.at(1)); },
+                    arguments...);
+}
+
+template <class L, class... Arguments>
+Call triple(const Arguments&... arguments) {
+  return call_of<L>(
+      [](const L& loss, const Tensors& in) { return loss(in.at(0), in.at(1), in.at(2)); },
+      arguments...);
+}
+
+// With the inputs from the third on as weights.
+template <class L, class Options, class... Weights>
+Call weighted(const Options& options, Weights... weights) {
+  const auto make = [=](const auto& change) -> Runs {
+    return [=](const Tensors& in) {
+      Options given = options;
+      size_t next = 2;
+      ((given.*weights = in.at(next++)), ...);
+      change(given);
+      return L(given)(in.at(0), in.at(1));
+    };
+  };
+  Call call{make([](Options&) {}), short_name(typeid(L)), {}};
+  const std::vector<std::string> names = field_names(short_name(typeid(Options)));
+  size_t next = 0;
+  const auto without = [&](auto field) {
+    const Runs run = make([=](Options& o) { o.*field = Options{}.*field; });
+    call.mutants.push_back({names.at(next++), [=] { return run; }});
+  };
+  std::apply([&](auto... fields) { (without(fields), ...); }, fields_of<Options>);
+  return call;
 }
 
 std::vector<Case> margin_cases() {
@@ -39,51 +88,48 @@ std::vector<Case> margin_cases() {
     const auto add = [&](const std::string& name, Call call) {
       cases.push_back({name + "_" + suffix, std::move(call)});
     };
-    const Reduction reduction = r;
-    add("hinge_embedding", pair(HingeEmbeddingLoss(0.7, r)));
-    add("margin_ranking", triple(MarginRankingLoss(0.3, r)));
-    add("soft_margin", pair(SoftMarginLoss(r)));
-    add("triplet_margin", triple(TripletMarginLoss({.reduction = r})));
+    add("hinge_embedding", pair<HingeEmbeddingLoss>(0.7, r));
+    add("margin_ranking", triple<MarginRankingLoss>(0.3, r));
+    add("soft_margin", pair<SoftMarginLoss>(r));
+    add("triplet_margin", triple<TripletMarginLoss>(TripletMarginOptions{.reduction = r}));
     add("triplet_margin_swap",
-        triple(
-            TripletMarginLoss({.margin = 2, .p = 3, .eps = 1e-3, .swap = true, .reduction = r})));
-    add("multi_margin", pair(MultiMarginLoss({.reduction = r})));
-    add("multi_margin_square", [reduction](const Tensors& in) {
-      const MultiMarginLoss loss(
-          {.p = 2, .margin = 0.5, .weight = in.at(2), .reduction = reduction});
-      return loss(in.at(0), in.at(1));
-    });
-    add("multilabel_margin", pair(MultiLabelMarginLoss(r)));
-    add("multilabel_soft_margin", [reduction](const Tensors& in) {
-      const MultiLabelSoftMarginLoss loss({.weight = in.at(2), .reduction = reduction});
-      return loss(in.at(0), in.at(1));
-    });
-    add("poisson_nll", pair(PoissonNLLLoss({.full = true, .reduction = r})));
+        triple<TripletMarginLoss>(
+            TripletMarginOptions{.margin = 2, .p = 3, .eps = 1e-3, .swap = true, .reduction = r}));
+    add("multi_margin", pair<MultiMarginLoss>(MultiMarginOptions{.reduction = r}));
+    add("multi_margin_square",
+        weighted<MultiMarginLoss>(MultiMarginOptions{.p = 2, .margin = 0.5, .reduction = r},
+                                  &MultiMarginOptions::weight));
+    add("multilabel_margin", pair<MultiLabelMarginLoss>(r));
+    add("multilabel_soft_margin",
+        weighted<MultiLabelSoftMarginLoss>(MultiLabelSoftMarginOptions{.reduction = r},
+                                           &MultiLabelSoftMarginOptions::weight));
+    add("poisson_nll", pair<PoissonNLLLoss>(PoissonNllOptions{.full = true, .reduction = r}));
     add("poisson_nll_rate",
-        pair(PoissonNLLLoss({.log_input = false, .eps = 1e-3, .reduction = r})));
-    add("gaussian_nll", triple(GaussianNLLLoss({.full = true, .reduction = r})));
-    add("gaussian_nll_one", triple(GaussianNLLLoss({.eps = 0.3, .reduction = r})));
-    add("gaussian_nll_fewer", triple(GaussianNLLLoss({.reduction = r})));
+        pair<PoissonNLLLoss>(PoissonNllOptions{.log_input = false, .eps = 1e-3, .reduction = r}));
+    add("gaussian_nll", triple<GaussianNLLLoss>(GaussianNllOptions{.full = true, .reduction = r}));
+    add("gaussian_nll_one",
+        triple<GaussianNLLLoss>(GaussianNllOptions{.eps = 0.3, .reduction = r}));
+    add("gaussian_nll_fewer", triple<GaussianNLLLoss>(GaussianNllOptions{.reduction = r}));
   }
-  cases.push_back({"multi_margin_unbatched", pair(MultiMarginLoss())});
-  cases.push_back({"multilabel_margin_unbatched", pair(MultiLabelMarginLoss())});
-  cases.push_back({"triplet_margin_unbatched", triple(TripletMarginLoss())});
+  cases.push_back({"multi_margin_unbatched", pair<MultiMarginLoss>()});
+  cases.push_back({"multilabel_margin_unbatched", pair<MultiLabelMarginLoss>()});
+  cases.push_back({"triplet_margin_unbatched", triple<TripletMarginLoss>()});
   const TripletMarginWithDistanceOptions options{.margin = 0.8, .reduction = Reduction::sum};
-  cases.push_back({"triplet_margin_with_distance", triple(TripletMarginWithDistanceLoss(options))});
+  cases.push_back({"triplet_margin_with_distance", triple<TripletMarginWithDistanceLoss>(options)});
   TripletMarginWithDistanceOptions by_angle = options;
   by_angle.distance_function = [](const Tensor& a, const Tensor& b) {
     return 1 - cosine_similarity(a, b);
   };
   by_angle.swap = true;
   cases.push_back(
-      {"triplet_margin_with_distance_cosine", triple(TripletMarginWithDistanceLoss(by_angle))});
+      {"triplet_margin_with_distance_cosine", triple<TripletMarginWithDistanceLoss>(by_angle)});
   for (const double p : {1.0, 2.0, 3.0})
     cases.push_back(
-        {"pairwise_distance_" + std::to_string(static_cast<int>(p)), pair(PairwiseDistance(p))});
-  cases.push_back({"pairwise_distance_inf", pair(PairwiseDistance(INFINITY))});
-  cases.push_back({"pairwise_distance_unbatched", pair(PairwiseDistance(2, 0.1, true))});
-  cases.push_back({"cosine_similarity", pair(CosineSimilarity())});
-  cases.push_back({"cosine_similarity_last", pair(CosineSimilarity(-1))});
+        {"pairwise_distance_" + std::to_string(static_cast<int>(p)), pair<PairwiseDistance>(p)});
+  cases.push_back({"pairwise_distance_inf", pair<PairwiseDistance>(INFINITY)});
+  cases.push_back({"pairwise_distance_unbatched", pair<PairwiseDistance>(2, 0.1, true)});
+  cases.push_back({"cosine_similarity", pair<CosineSimilarity>()});
+  cases.push_back({"cosine_similarity_last", pair<CosineSimilarity>(-1)});
   return cases;
 }
 
@@ -95,46 +141,44 @@ std::vector<Case> all_cases() {
     const auto add = [&](const std::string& name, Call call) {
       cases.push_back({name + "_" + suffix, std::move(call)});
     };
-    const Reduction reduction = r;
-    add("mse", pair(MSELoss(r)));
-    add("l1", pair(L1Loss(r)));
-    add("smooth_l1", pair(SmoothL1Loss(r, 0.7)));
-    add("huber", pair(HuberLoss(r, 0.7)));
-    add("bce", pair(BCELoss({.reduction = r})));
-    add("bce_weight", [reduction](const Tensors& in) {
-      return BCELoss({.weight = in.at(2), .reduction = reduction})(in.at(0), in.at(1));
-    });
-    add("bce_logits", pair(BCEWithLogitsLoss({.reduction = r})));
-    add("bce_logits_weights", [reduction](const Tensors& in) {
-      const BCEWithLogitsLoss loss(
-          {.weight = in.at(2), .reduction = reduction, .pos_weight = in.at(3)});
-      return loss(in.at(0), in.at(1));
-    });
-    add("cross_entropy", pair(CrossEntropyLoss({.reduction = r})));
-    add("cross_entropy_all", [reduction](const Tensors& in) {
-      const CrossEntropyLoss loss(
-          {.weight = in.at(2), .ignore_index = 3, .reduction = reduction, .label_smoothing = 0.1});
-      return loss(in.at(0), in.at(1));
-    });
-    add("cross_entropy_probabilities", pair(CrossEntropyLoss({.reduction = r})));
-    add("nll", [reduction](const Tensors& in) {
-      return NLLLoss({.weight = in.at(2), .reduction = reduction})(in.at(0), in.at(1));
-    });
-    add("kl_div", pair(KLDivLoss(r)));
-    add("cosine_embedding", [reduction](const Tensors& in) {
-      return CosineEmbeddingLoss(0.2, reduction)(in.at(0), in.at(1), in.at(2));
-    });
-    add("focal", pair(FocalLoss({.reduction = r})));
-    add("dice", pair(DiceLoss({.reduction = r})));
+    add("mse", pair<MSELoss>(r));
+    add("l1", pair<L1Loss>(r));
+    add("smooth_l1", pair<SmoothL1Loss>(r, 0.7));
+    add("huber", pair<HuberLoss>(r, 0.7));
+    add("bce", pair<BCELoss>(BceOptions{.reduction = r}));
+    add("bce_weight", weighted<BCELoss>(BceOptions{.reduction = r}, &BceOptions::weight));
+    add("bce_logits", pair<BCEWithLogitsLoss>(BceWithLogitsOptions{.reduction = r}));
+    add("bce_logits_weights", weighted<BCEWithLogitsLoss>(BceWithLogitsOptions{.reduction = r},
+                                                          &BceWithLogitsOptions::weight,
+                                                          &BceWithLogitsOptions::pos_weight));
+    add("cross_entropy", pair<CrossEntropyLoss>(CrossEntropyOptions{.reduction = r}));
+    add("cross_entropy_all",
+        weighted<CrossEntropyLoss>(
+            CrossEntropyOptions{.ignore_index = 3, .reduction = r, .label_smoothing = 0.1},
+            &CrossEntropyOptions::weight));
+    add("cross_entropy_probabilities", pair<CrossEntropyLoss>(CrossEntropyOptions{.reduction = r}));
+    add("nll", weighted<NLLLoss>(NllLossOptions{.reduction = r}, &NllLossOptions::weight));
+    add("kl_div", pair<KLDivLoss>(r));
+    add("cosine_embedding", triple<CosineEmbeddingLoss>(0.2, r));
+    add("focal", pair<FocalLoss>(FocalOptions{.reduction = r}));
+    add("dice", pair<DiceLoss>(DiceOptions{.reduction = r}));
   }
-  cases.push_back({"kl_div_batchmean", pair(KLDivLoss(Reduction::batchmean, true))});
+  cases.push_back({"focal_options", pair<FocalLoss>(FocalOptions{.alpha = 0.6, .gamma = 3})});
+  cases.push_back({"dice_smooth", pair<DiceLoss>(DiceOptions{.smooth = 3})});
+  cases.push_back({"cosine_similarity_first", pair<CosineSimilarity>(0)});
+  cases.push_back({"nll_ignored", pair<NLLLoss>(NllLossOptions{.ignore_index = 3})});
+  cases.push_back({"kl_div_batchmean", pair<KLDivLoss>(Reduction::batchmean, true)});
   const auto margins = margin_cases();
   cases.insert(cases.end(), margins.begin(), margins.end());
   return cases;
 }
 
 const Fixture& fixtures() {
-  static const Fixture all = read_fixture("losses");
+  static const Fixture all = [] {
+    Fixture both = read_fixture("losses");
+    both.merge(read_fixture("loss_options"));
+    return both;
+  }();
   return all;
 }
 
@@ -150,20 +194,32 @@ std::map<size_t, Tensor> gradients_of(const Fixture& fixture) {
   return gradients;
 }
 
-TEST_P(Losses, AgreesWithPyTorch) {
-  const Fixture fixture = part(fixtures(), GetParam().name);
+// What differs from PyTorch: the loss, and its gradients.
+std::string difference(const std::string& name, const Runs& run) {
+  const Fixture fixture = part(fixtures(), name);
   Tensors inputs = numbered(fixture, "in");
   const std::map<size_t, Tensor> wanted = gradients_of(fixture);
-  for (const auto& [i, gradient] : wanted) inputs[i].requires_grad_();
-  const Tensor loss = GetParam().call(inputs);
-  EXPECT_TRUE(near(loss, fixture.at("out"), 1e-12));
+  for (const auto& [i, gradient] : wanted) inputs[i] = inputs[i].detach().requires_grad_();
+  std::string text;
+  const auto compare = [&](const Tensor& got, const Tensor& right, const std::string& what) {
+    const auto result = near(got, right, 1e-12);
+    if (!result) text += what + ": " + result.message() + "\n";
+  };
+  const Tensor loss = run(inputs);
+  compare(loss, fixture.at("out"), "loss");
   sum(loss).backward();
   for (const auto& [i, gradient] : wanted) {
     // A count of 0 has PyTorch's gradient of Stirling's formula, which is left out there.
     const Tensor is_nan = isnan(gradient), got = inputs[i].grad();
-    EXPECT_TRUE(GetParam().name.starts_with("poisson_nll") || !any(is_nan).item<bool>());
-    EXPECT_TRUE(near(where(is_nan, 0, got), where(is_nan, 0, gradient), 1e-12)) << "of input " << i;
+    EXPECT_TRUE(name.starts_with("poisson_nll") || !any(is_nan).item<bool>());
+    if (!got.defined()) return text + "no gradient";
+    compare(where(is_nan, 0, got), where(is_nan, 0, gradient), "gradient " + std::to_string(i));
   }
+  return text;
+}
+
+TEST_P(Losses, AgreesWithPyTorch) {
+  EXPECT_EQ(difference(GetParam().name, GetParam().call.run), "");
 }
 
 TEST_P(Losses, GradientsAgreeWithFiniteDifferences) {
@@ -223,6 +279,41 @@ TEST(LossModules, SayThatTheyWereMovedAway) {
   moved_away<GaussianNLLLoss>(x, y, y);
   moved_away<CTCLoss>(rand({3, 2, 4}), ones({2, 1}, {.dtype = i64}), tensor({3, 3}),
                       tensor({1, 1}));
+}
+
+TEST(LossMutants, ThePageCountsThem) {
+  static const std::vector<mutants::Exception> untold = {};
+  std::map<std::string, mutants::Count> families;
+  std::map<std::string, bool> caught;
+  for (const Case& one : all_cases()) {
+    ++families["losses"].rows;
+    for (const auto& mutant : one.call.mutants) {
+      bool& found = caught[one.call.loss + " ignores " + mutant.ignored];
+      if (found) continue;
+      try {
+        found = !difference(one.name, mutant.make()).empty();
+      } catch (const std::exception&) {
+        found = true;
+      }
+    }
+    const Tensors inputs = numbered(part(fixtures(), one.name), "in");
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].numel() < 2) continue;
+      const Runs alike = [&](const Tensors& in) {
+        Tensors others = in;
+        others[i] = mutants::alike(in[i]);
+        return one.call(others);
+      };
+      bool& found = caught[one.call.loss + " of input " + std::to_string(i) + " alike"];
+      try {
+        found = found || !difference(one.name, alike).empty();
+      } catch (const std::exception&) {
+        found = true;
+      }
+    }
+  }
+  for (const auto& [mutant, is_caught] : caught) families["losses"].add(mutant, is_caught, untold);
+  mutants::expect_counts("losses", families, untold);
 }
 
 TEST(LossFixtures, HaveACaseEach) {

@@ -8,37 +8,52 @@ namespace aorta::nn {
 
 inline Tensors call_one(Module& module, const Tensors& inputs) { return {module(inputs.at(0))}; }
 
-template <class Make>
-Case made_by(const std::string& name, Make make, decltype(Case::call) call = call_one) {
-  return {name, [make] { return AnyModule(make()); }, call};
+// With options that aren't the module's own.
+inline Maker named(const std::string& owner, Maker maker) {
+  maker.owner = owner;
+  return maker;
+}
+
+// weight_norm of M(arguments...).
+template <class M, class... Arguments>
+Maker weight_normed(const WeightNormOptions& options, const Arguments&... arguments) {
+  return named("weight_norm", maker_with(
+                                  [=](const WeightNormOptions& o) {
+                                    return AnyModule(weight_norm(M(arguments...), o));
+                                  },
+                                  options));
+}
+template <class M, class... Arguments>
+Maker spectral_normed(const SpectralNormOptions& options, const Arguments&... arguments) {
+  return named("spectral_norm", maker_with(
+                                    [=](const SpectralNormOptions& o) {
+                                      return AnyModule(spectral_norm(M(arguments...), o));
+                                    },
+                                    options));
 }
 
 inline std::vector<Case> parametrizations() {
+  const Dims k23{2, 3}, k24{2, 4};
+  const auto call_lstm_output = [](Module& module, const Tensors& inputs) {
+    const LstmOutput result = dynamic_cast<LSTM&>(module)(inputs.at(0));
+    return Tensors{result.output, result.state.h, result.state.c};
+  };
   return {
-      made_by("weight_norm", [] { return weight_norm(Linear(4, 3)); }),
-      made_by("weight_norm_dim",
-              [] {
-                return weight_norm(Conv2d(3, 4, {2, 3}), {.dim = 1});
-              }),
-      made_by("weight_norm_whole", [] { return weight_norm(Conv1d(3, 4, 2), {.dim = {}}); }),
-      made_by("weight_norm_bias",
-              [] { return weight_norm(Linear(4, 3), {.name = "bias", .dim = {}}); }),
-      made_by(
-          "weight_norm_lstm", [] { return weight_norm(LSTM(2, 3), {.name = "weight_hh_l0"}); },
-          [](Module& module, const Tensors& inputs) {
-            const LstmOutput result = dynamic_cast<LSTM&>(module)(inputs.at(0));
-            return Tensors{result.output, result.state.h, result.state.c};
-          }),
-      made_by("spectral_norm", [] { return spectral_norm(Conv2d(3, 4, 3)); }),
-      made_by("spectral_norm_transposed",
-              [] { return spectral_norm(ConvTranspose2d(4, 3, 2), {.n_power_iterations = 3}); }),
-      made_by("spectral_norm_dim",
-              [] {
-                return spectral_norm(Conv2d(2, 3, {2, 4}), {.eps = 0.1, .dim = 2});
-              }),
-      made_by("spectral_norm_bias", [] { return spectral_norm(Linear(4, 3), {.name = "bias"}); }),
-      made_by("both_norms",
-              [] { return weight_norm(spectral_norm(Linear(4, 3)), {.name = "bias", .dim = {}}); }),
+      {"weight_norm", weight_normed<Linear>({}, 4, 3), call_one},
+      {"weight_norm_dim", weight_normed<Conv2d>({.dim = 1}, 3, 4, k23), call_one},
+      {"weight_norm_whole", weight_normed<Conv1d>({.dim = {}}, 3, 4, 2), call_one},
+      {"weight_norm_bias", weight_normed<Linear>({.name = "bias", .dim = {}}, 4, 3), call_one},
+      {"weight_norm_lstm", weight_normed<LSTM>({.name = "weight_hh_l0"}, 2, 3), call_lstm_output},
+      {"spectral_norm", spectral_normed<Conv2d>({}, 3, 4, 3), call_one},
+      {"spectral_norm_transposed",
+       spectral_normed<ConvTranspose2d>({.n_power_iterations = 3}, 4, 3, 2), call_one},
+      {"spectral_norm_dim", spectral_normed<Conv2d>({.eps = 0.1, .dim = 2}, 2, 3, k24), call_one},
+      {"spectral_norm_bias", spectral_normed<Linear>({.name = "bias"}, 4, 3), call_one},
+      {"both_norms",
+       [] {
+         return AnyModule(weight_norm(spectral_norm(Linear(4, 3)), {.name = "bias", .dim = {}}));
+       },
+       call_one},
   };
 }
 

@@ -42,37 +42,33 @@ inline std::vector<Case> tables_and_windows() {
   const Dims kernel{2, 3}, image{5, 4};
   const FoldOptions blocks{.dilation = {2, 1}, .padding = {1, 2}, .stride = {2, 1}};
   return {
-      {"embedding_bag", [] { return AnyModule(EmbeddingBag(7, 3)); }, one},
+      {"embedding_bag", maker<EmbeddingBag>(false, 7, 3), one},
       {"embedding_bag_max",
-       [] {
-         return AnyModule(EmbeddingBag(7, 3, {.mode = EmbeddingBagMode::max, .padding_idx = 5}));
-       },
+       maker<EmbeddingBag>(false, 7, 3,
+                           EmbeddingBagOptions{.mode = EmbeddingBagMode::max, .padding_idx = 5}),
        one},
-      {"unfold", [=] { return AnyModule(Unfold(kernel, blocks)); }, one},
-      {"fold", [=] { return AnyModule(Fold(image, kernel, blocks)); }, one},
-      {"max_unpool1d", [] { return AnyModule(MaxUnpool1d(2)); }, call_unpool<MaxUnpool1d>},
-      {"max_unpool2d", [] { return AnyModule(MaxUnpool2d(2)); }, call_unpool<MaxUnpool2d>},
-      {"max_unpool3d", [] { return AnyModule(MaxUnpool3d(2)); }, call_unpool<MaxUnpool3d>},
+      {"unfold", maker<Unfold>(false, kernel, blocks), one},
+      {"fold", maker<Fold>(false, image, kernel, blocks), one},
+      {"max_unpool1d", maker<MaxUnpool1d>(false, 2, MaxUnpoolOptions{}), call_unpool<MaxUnpool1d>},
+      {"max_unpool2d", maker<MaxUnpool2d>(false, 2, MaxUnpoolOptions{}), call_unpool<MaxUnpool2d>},
+      {"max_unpool3d", maker<MaxUnpool3d>(false, 2, MaxUnpoolOptions{}), call_unpool<MaxUnpool3d>},
       {"fractional_max_pool2d",
-       [=] {
-         return AnyModule(FractionalMaxPool2d(kernel, {.output_size = {3, 2}}));
-       },
+       maker<FractionalMaxPool2d>(false, kernel, FractionalMaxPoolOptions{.output_size = {3, 2}}),
        call_fractional<FractionalMaxPool2d>},
       {"fractional_max_pool3d",
-       [] {
-         return AnyModule(FractionalMaxPool3d(2, {.output_ratio = {0.5, 0.6, 0.4}}));
-       },
+       maker<FractionalMaxPool3d>(false, 2,
+                                  FractionalMaxPoolOptions{.output_ratio = {0.5, 0.6, 0.4}}),
        call_fractional<FractionalMaxPool3d>},
       {"adaptive_log_softmax",
-       [] {
-         return AnyModule(AdaptiveLogSoftmaxWithLoss(6, 9, {2, 5}, {.div_value = 2}));
-       },
+       maker<AdaptiveLogSoftmaxWithLoss>(false, 6, 9, List<int64_t>{2, 5},
+                                         AdaptiveLogSoftmaxOptions{.div_value = 2}),
        call_adaptive},
       {"adaptive_log_softmax_bias",
-       [] { return AnyModule(AdaptiveLogSoftmaxWithLoss(4, 7, {3}, {.head_bias = true})); },
+       maker<AdaptiveLogSoftmaxWithLoss>(false, 4, 7, List<int64_t>{3},
+                                         AdaptiveLogSoftmaxOptions{.head_bias = true}),
        call_adaptive},
-      {"bilinear", [] { return AnyModule(Bilinear(4, 3, 5)); }, call_bilinear},
-      {"bilinear_no_bias", [] { return AnyModule(Bilinear(2, 3, 4, {.bias = false})); },
+      {"bilinear", maker<Bilinear>(false, 4, 3, 5), call_bilinear},
+      {"bilinear_no_bias", maker<Bilinear>(false, 2, 3, 4, LinearOptions{.bias = false}),
        call_bilinear},
   };
 }

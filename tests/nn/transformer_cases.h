@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/aorta.h>
+#include <aorta/tests/nn/option_mutants.h>
 
 #include <functional>
 #include <ostream>
@@ -11,9 +12,42 @@ namespace aorta::nn {
 
 using Tensors = std::vector<Tensor>;
 
+/// Makes a layer, and the layers that ignore one of its options.
+struct Maker {
+  template <class Make>
+  requires std::is_invocable_v<Make> Maker(Make given) : make(std::move(given)) {}  // NOLINT
+  AnyModule operator()() const { return make(); }
+
+  std::function<AnyModule()> make;
+  std::vector<OptionMutant<AnyModule>> mutants = {};
+  std::string owner = {};  // of the options; empty: the module's type
+};
+
+/// Of make(arguments...).
+template <class Make, class... Arguments>
+Maker maker_with(const Make& make, const Arguments&... arguments) {
+  Maker result([=] { return make(arguments...); });
+  result.mutants = option_mutants(make, arguments...);
+  return result;
+}
+
+/// Of M(arguments...); in eval mode where `random` says that it draws in training.
+template <class M, class... Arguments>
+Maker maker(bool random, const Arguments&... arguments) {
+  const auto wrap = [random](M module) {
+    if (random) module.eval();
+    return AnyModule(module);
+  };
+  const auto make = [=](const Arguments&... given) { return wrap(M(given...)); };
+  Maker result = maker_with(make, arguments...);
+  for (auto& mutant : shorter_mutants<M>(wrap, arguments...))
+    result.mutants.push_back(std::move(mutant));
+  return result;
+}
+
 struct Case {
   std::string name;
-  std::function<AnyModule()> make;
+  Maker make;
   std::function<Tensors(Module&, const Tensors&)> call;
 };
 
@@ -50,7 +84,7 @@ inline std::vector<Case> transformers() {
   batched_first.norm_first = true;
   without_bias.bias = false;
   const auto decoder = [](const Options& o) {
-    return [o] { return AnyModule(TransformerDecoderLayer(4, 2, o)); };
+    return maker<TransformerDecoderLayer>(false, 4, 2, o);
   };
   const auto encoders = [](const Options& o, int64_t count, std::optional<LayerNorm> norm) {
     return [=] {
@@ -58,9 +92,7 @@ inline std::vector<Case> transformers() {
                                           norm ? std::optional(clone(*norm)) : norm));
     };
   };
-  const auto transformer = [](const TransformerOptions& o) {
-    return [o] { return AnyModule(Transformer(o)); };
-  };
+  const auto transformer = [](const TransformerOptions& o) { return maker<Transformer>(false, o); };
   return {
       {"decoder_layer", decoder(plain), call_decoder<TransformerDecoderLayer>},
       {"decoder_layer_norm_first", decoder(first), call_decoder<TransformerDecoderLayer>},
