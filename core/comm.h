@@ -231,9 +231,9 @@ class Communicator {
   const std::shared_ptr<Duplicates> duplicates_;
 };
 
-/// Of what a profiler has seen, the share of thread 0's time, from its first range to the end of
-/// its last, that was in collectives or waited for those of another thread ("all_reduce waits"):
-/// what no computation hides.
+/// What no computation hides of the collectives that a profiler has seen: the share of thread 0's
+/// time, from its first range to the end of its last, that was in collectives or waited for those
+/// of another thread ("all_reduce waits").
 double collective_share(const Profiler& profiler);
 
 /// The group of what this thread computes: that of the replicas of a DataParallel, or of the

@@ -331,7 +331,7 @@ class Link::Requests {
     return std::all_of(requests_.begin(), requests_.begin() + static_cast<ptrdiff_t>(texts_),
                        [](MPI_Request request) { return request == MPI_REQUEST_NULL; });
   }
-  // Of data that have another length than ours, MPI says so before the texts say why.
+  // MPI says that data have another length than ours before the texts say why.
   void check() { link_.check_call(error_, "MPI_Testsome"); }
   // The ranks that have not done their part.
   std::vector<int> missing() {

@@ -61,7 +61,7 @@ inline Tensor alike(const Tensor& input) {
       .view(input.shape());
 }
 
-/// Those of a result, by their names.
+/// The changes of a result, by their names.
 inline const std::vector<std::pair<std::string, Tensor (*)(const Tensor&)>>& changes() {
   static const std::vector<std::pair<std::string, Tensor (*)(const Tensor&)>> all = {
       {"off", off}, {"reversed", reversed}, {"rolled", rolled}};

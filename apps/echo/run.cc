@@ -180,7 +180,7 @@ class Run {
     console_.note(fmt::format("first step from {:.2f} to {:.2f} s", end - seconds, end));
   }
 
-  /// Of the first steps but one, which takes longer.
+  /// Judges by the first steps but one, which takes longer.
   void look_at_ranks() {
     const RunTimes& times = loop().times();
     const double computed = times.forward + times.backward - loop().waited_seconds();

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kLastBucket = 1 << 20;  // bytes, at most
 
-// Of as many elements, the shortest of a few on this rank; a GPU's are done when a value is read.
+// The shortest of a few on this rank; a GPU's are done when a value is read.
 double all_reduce_seconds(Communicator& group, int64_t elements, Device device) {
   const Tensor tensor = zeros({elements}, {.device = device});
   double best = std::numeric_limits<double>::infinity();

@@ -75,7 +75,7 @@ std::vector<Tensor> expected_of(int64_t size) {
   return all;
 }
 
-/// The same by way of the device. The program only queues work that reads the batches, drops all
+/// Reads by way of the device. The program only queues work that reads the batches, drops all
 /// but each third, and looks at nothing before the end.
 void expect_whole(std::shared_ptr<const Dataset> data, const DataLoaderOptions& given,
                   const std::vector<Tensor>& expected) {

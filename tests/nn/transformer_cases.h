@@ -23,7 +23,7 @@ struct Maker {
   std::string owner = {};  // of the options; empty: the module's type
 };
 
-/// Of make(arguments...).
+/// Makes make(arguments...).
 template <class Make, class... Arguments>
 Maker maker_with(const Make& make, const Arguments&... arguments) {
   Maker result([=] { return make(arguments...); });
@@ -31,7 +31,7 @@ Maker maker_with(const Make& make, const Arguments&... arguments) {
   return result;
 }
 
-/// Of M(arguments...); in eval mode where `random` says that it draws in training.
+/// Makes M(arguments...); in eval mode where `random` says that it draws in training.
 template <class M, class... Arguments>
 Maker maker(bool random, const Arguments&... arguments) {
   const auto wrap = [random](M module) {

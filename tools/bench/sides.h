@@ -57,7 +57,7 @@ Side libtorch_side(const std::string& name);
 /// loss.
 Side ranks_side(const std::string& name, int count, const std::string& step, bool checked = true);
 
-/// Of such steps the percentage of the time in which the first rank waits for others, by the trace:
+/// The percentage of the time of such steps in which the first rank waits for others, by the trace:
 /// what of the all-reduces backward doesn't hide.
 Side ranks_waits_side(int count, const std::string& step);
 

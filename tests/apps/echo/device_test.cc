@@ -180,7 +180,7 @@ TEST(Device, AutoIsAGpuWhereThereIsOne) {
   EXPECT_EQ(choose_device("cpu", nothing), Device("cpu"));
 }
 
-// Of ops that no network has a kernel may be missing; of one that the step has it may not.
+// A kernel may be missing of an op that no network has, and not of one that the step has.
 TEST(Device, AutoIsTheCpuWhereTheGpuLacksAKernelOfTheStep) {
   const std::string folder = testing::tiny_echo_folder("lacks");
   const TrainOptions options = options_on(folder, "auto");

@@ -161,8 +161,8 @@ std::vector<Sum> sums(const CudnnGraph& g, const Problem& p, const std::vector<d
   return result;
 }
 
-/// The same sums as products of matrices, a row of positions and a tap at a time. Nothing is read
-/// of the padding, so all numbers must be finite.
+/// What sums_of() gives, as products of matrices, a row of positions and a tap at a time. Nothing
+/// is read of the padding, so all numbers must be finite.
 std::vector<double> sums_of_rows(const CudnnGraph& g, const Problem& p,
                                  const std::vector<double>& a, const std::vector<double>& b,
                                  size_t size) {
