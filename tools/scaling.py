@@ -4,7 +4,7 @@
     rate    = the smaller of N batch / step and what the loaders' processors read
 
 - A bucket's all-reduce takes latency + 2 (N - 1) / N bytes / bandwidth: a ring's, or a tree's as long as latency is small.
-- Gradients are ready at an even rate through backward; a bucket waits for the one before it.
+- Gradients are ready at an even rate through backward; a bucket waits for the one before it, and the last is a small one.
 - Computations are normally distributed: the longest of N is longer by spread * sqrt(2 ln N), which for few N is a bit too much.
 """
 
@@ -17,6 +17,43 @@ JOBS = [
     ("DeepLabV3-ResNet50, TF32, 2x20", 17.1e-3, 20, 158.5e6, 0.62),
 ]
 
+LAST_BUCKET = 1 << 20  # bytes, at most
+
+# Two processes of a thread each on a CPU of two, steps and exchanges of `bench parallel`: bytes and seconds of an all_reduce; of
+# steps the bytes of gradients, and seconds of one process with half of the batch, and of two with all of it.
+EXCHANGES = [(4096, 4.77e-6), (256 << 10, 36.7e-6), (4 << 20, 242e-6), (64 << 20, 10.5e-3)]
+STEPS = [
+    ("DeepLabV3-ResNet50, 112x112, 2x4", 158.5e6, 621e-3, 707e-3),
+    ("char-GPT, 2 layers of 128, 2x16 of 64", 1.7e6, 17.3e-3, 19.4e-3),
+    ("784-30-10, 2x5", 95.4e3, 18.1e-6, 34.5e-6),
+]
+
+
+def fitted(exchanges):
+    """Latency and bandwidth of two ranks, by least squares of relative errors; exchanges are (bytes, seconds)."""
+    aa = ab = bb = at = bt = 0.0
+    for size, seconds in exchanges:
+        a, b = 1 / seconds, size / seconds
+        aa, ab, bb, at, bt = aa + a * a, ab + a * b, bb + b * b, at + a, bt + b
+    det = aa * bb - ab * ab
+    return (at * bb - bt * ab) / det, det / (aa * bt - ab * at)
+
+
+def print_fit(bucket):
+    """What the model makes of runs of ours."""
+    latency, bandwidth = fitted(EXCHANGES)
+    print("%-44s %12s %12s" % ("fitted: %.1f us and %.2f GB/s" % (latency * 1e6, bandwidth / 1e9), "measured ms", "computed ms"))
+    for size, seconds in EXCHANGES:
+        name = "all_reduce of %d KB, 2 processes" % (size >> 10)
+        print("%-44s %12.4g %12.4g" % (name, seconds * 1e3, all_reduce(size, 2, latency, bandwidth) * 1e3))
+    for name, gradients, half, both in STEPS:
+        took = half + exposed(half, 0.62, gradients, bucket, 2, latency, bandwidth)
+        print("%-44s %12.4g %12.4g" % (name, both * 1e3, took * 1e3))
+    print("computed for 10 Gbit/s and 50 us %24s %12s" % ("step ms", "waiting %"))
+    for name, gradients, half, _ in STEPS:
+        waits = exposed(half, 0.62, gradients, bucket, 2, 50e-6, 1.25e9)
+        print("%-44s %12.4g %12.1f" % (name, (half + waits) * 1e3, 100 * waits / (half + waits)))
+
 
 def all_reduce(size, ranks, latency, bandwidth):
     """Seconds; bandwidth as NCCL's tests count it (of the bus), in bytes a second."""
@@ -25,10 +62,12 @@ def all_reduce(size, ranks, latency, bandwidth):
 
 def exposed(step, backward, gradients, bucket, ranks, latency, bandwidth):
     """Seconds of all-reduces after the end of backward."""
-    count = max(1, math.ceil(gradients / bucket))
-    size, end, done = gradients / count, step, 0.0
-    for i in range(count):
-        ready = end - backward * step * (1 - (i + 1) / count)
+    last = min(LAST_BUCKET, bucket, gradients)
+    count = math.ceil((gradients - last) / bucket)
+    end, done, made = step, 0.0, 0.0
+    for size in [(gradients - last) / count] * count + [last] if count else [last]:
+        made += size
+        ready = end - backward * step * (1 - made / gradients)
         done = max(done, ready) + all_reduce(size, ranks, latency, bandwidth)
     return done - end if ranks > 1 else 0.0
 
@@ -59,7 +98,10 @@ def main():
     add("--spread", type=float, default=0.018, help="standard deviation of a computation over its mean (0.018)")
     add("--read", type=float, default=116e-6, help="seconds in which a processor reads a sample (116e-6)")
     add("--compressed", action="store_true", help="gradients travel in bf16")
+    add("--fit", action="store_true", help="the model beside runs of two processes on a CPU")
     o = parser.parse_args()
+    if o.fit:
+        return print_fit(o.bucket)
     print("%-32s %6s %5s %10s %10s %12s %12s" % ("computed", "hosts", "GPUs", "step ms", "of linear", "samples/s", "CPUs a host"))
     for name, step, samples, gradients, backward in JOBS:
         for hosts, per_host in ((1, 1), (1, 2), (1, 4), (1, 8), (4, 8), (16, 8), (64, 8)):

@@ -41,21 +41,24 @@ Step all_reduce_of(int64_t elements) {
   };
 }
 
-// "deeplab 8 112": what is done, and its sizes.
+// "deeplab 8 112": what is done, and its sizes; "part 2 deeplab 8 112": by one process, with its
+// part of the batch in 2.
 Step step_of(const std::string& text) {
   std::istringstream words(text);
   std::string name;
   words >> name;
+  Communicator& group = distributed::world();
+  int parts = group.size();
+  if (name == "part") words >> parts >> name;
   std::vector<int64_t> sizes;
   for (int64_t size = 0; words >> size;) sizes.push_back(size);
   if (name == "all_reduce") return all_reduce_of(sizes.at(0));
   const auto training = std::make_shared<Training>(training_of(name, sizes));
-  Communicator& group = distributed::world();
   const auto parallel =
       std::make_shared<nn::DistributedDataParallel<nn::AnyModule>>(training->module, group);
   training->forward = [&parallel = *parallel](const Tensor& x) { return parallel(x); };
   training->begin(training->input.dim() == 4);
-  training->take_part(group.rank(), group.size());
+  training->take_part(group.rank(), parts);
   return [training, parallel] { return training->step(); };
 }
 

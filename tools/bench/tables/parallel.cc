@@ -96,6 +96,15 @@ Row processes_row(const Step& step, Target target) {
           }};
 }
 
+// What their exchange adds.
+Row parts_row(const Step& step) {
+  return {.name = "2 processes, a thread each, " + step.text + "; one with half of the batch",
+          .make = [step] {
+            return Case{.ours = ranks_side("Aorta", 2, step.name, false),
+                        .reference = ranks_side("one, half", 1, "part 2 " + step.name, false)};
+          }};
+}
+
 Row waits_row(const Step& step, Target target) {
   constexpr double kMost = 5;
   return {.name = "2 processes, a thread each, " + step.text + ", waiting for the other; 5 %",
@@ -160,6 +169,7 @@ Rows parallel_rows(const Plan& plan) {
   const std::vector<Step> steps = steps_of(plan);
   rows.push_back(processes_row(steps[0], at_most(1 / 1.7)));
   for (size_t i = 1; i < steps.size(); ++i) rows.push_back(processes_row(steps[i], {}));
+  for (const Step& step : steps) rows.push_back(parts_row(step));
   for (size_t i = 0; i < steps.size(); ++i)
     rows.push_back(waits_row(steps[i], i == 0 ? at_most(1) : Target{}));
   for (const Step& step : steps) rows.push_back(torch_row(step));
