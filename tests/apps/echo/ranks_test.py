@@ -270,6 +270,13 @@ class Ranks(unittest.TestCase):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertLess(time.monotonic() - started, 10)
 
+    def test_a_loss_that_is_not_finite_ends_all(self):
+        done = mpirun.run(2, self.train(self.run_folder(), "--lr", "1e30"))
+        said = errors(done.stderr)
+        self.assertEqual(len(said), 1, done.stderr)
+        self.assertRegex(said[0], r"^error: rank [01]: the loss must be finite, got (nan|inf) at step \d .*holds the batch and the weights$")
+        self.assertEqual(done.returncode, 5, done.stderr)
+
     def test_what_all_find_wrong_is_said_once(self):
         for flags, code, text in (["--lr", "0"], 2, "error: rank 0: --lr: must be positive, got 0"), \
                 (["--batch_parts", "3"], 2, "error: rank 0: --batch_parts: must be a multiple of the number of processes, got 3 for 2"), \
