@@ -104,8 +104,7 @@ struct Question {
 
 // The gradients of the weighted outputs; undefined for inputs that need none. Where the graph leads
 // to an input, there is a gradient, if of zeros; `cut` says that it may not.
-Tensors gradients_of(const Tensors& outputs, const Tensors& inputs, bool cut = true) {
-  const Question question(outputs, inputs);
+Tensors gradients_of(const Question& question, const Tensors& inputs, bool cut = true) {
   if (question.used.empty()) return Tensors(inputs.size());
   const Tensors found =
       autograd::grad(question.used, question.wanted, question.weights, {.allow_unused = true});
@@ -118,6 +117,30 @@ Tensors gradients_of(const Tensors& outputs, const Tensors& inputs, bool cut = t
     result[i] = gradient.defined() ? gradient : zeros_like(inputs[i].detach());
   }
   return result;
+}
+
+Tensors gradients_of(const Tensors& outputs, const Tensors& inputs, bool cut = true) {
+  return gradients_of(Question(outputs, inputs), inputs, cut);
+}
+
+// The same numbers, in another order in memory.
+enum class Layout { backwards, stepped, channels_last };
+constexpr Layout kLayouts[] = {Layout::backwards, Layout::stepped, Layout::channels_last};
+Tensor laid_out(const Tensor& x, Layout layout) {
+  if (layout == Layout::backwards) {
+    Dims order;
+    for (int d = x.dim(); d-- > 0;) order.push_back(d);
+    return x.permute(order).contiguous().permute(order);
+  }
+  if (layout == Layout::stepped)
+    return repeat_interleave(x.reshape({-1}), 2).slice(0, 0, {}, 2).view(x.shape());
+  const bool has_channels = x.dim() == 4 || x.dim() == 5;
+  return has_channels ? x.contiguous(MemoryFormat::channels_last) : x;
+}
+
+// One number for all, as the gradient of a sum is.
+Tensor repeated(const Tensor& x) {
+  return x.numel() == 0 ? x : x.reshape({-1}).select(0, 0).expand(x.shape());
 }
 
 // Whether jumps lie so close together that finite differences see a slope.
@@ -278,9 +301,12 @@ void check_gradient_dtypes(const Row& row) {
 int check_gradients_on(const Row& row, Device device) {
   int compared = 0;
   const std::vector<std::pair<DType, double>> dtypes = {
-      {DType::f64, 1e-12}, {DType::f32, 1e-4}, {DType::bf16, 0.06}};
+      {DType::f64, 1e-12}, {DType::f32, 1e-4}, {DType::bf16, 0.06}, {DType::f16, 0.01}};
   for (const auto& [dtype, tolerance] : dtypes) {
+    std::set<const Call*> seen;
     for (const Point& point : points_of(row)) {
+      // bf16's kernels are f16's, but for the numbers' own code.
+      if (dtype == DType::f16 && seen.contains(&point.call())) continue;
       if (dtype != DType::f64 && is_cancelling(row, *point.sample)) continue;
       SCOPED_TRACE(row.op + "/" + point.sample->name + " " + name(dtype));
       Tensors here, there;
@@ -299,6 +325,8 @@ int check_gradients_on(const Row& row, Device device) {
         continue;
       }
       const Tensors expected = gradients_of(point.call().run(here), here);
+      if (dtype == DType::f16 && !all_finite(expected)) continue;  // past its range
+      seen.insert(&point.call());
       for (size_t i = 0; i < actual.size(); ++i) {
         if (!actual[i].defined()) continue;
         EXPECT_EQ(actual[i].device(), device);
@@ -308,6 +336,38 @@ int check_gradients_on(const Row& row, Device device) {
     }
   }
   return compared;
+}
+
+void check_gradient_layouts_on(const Row& row, Device device) {
+  std::set<const Call*> seen;
+  for (const Point& point : points_of(row)) {
+    if (!seen.insert(&point.call()).second) continue;
+    for (const Layout layout : kLayouts) {
+      SCOPED_TRACE(row.op + "/" + point.sample->name + " " +
+                   std::to_string(static_cast<int>(layout)));
+      const auto gradients = [&](Device where, bool plain) {
+        Tensors leaves;
+        for (const Tensor& input : point.leaves()) {
+          const Tensor there = input.to(where).detach();
+          const bool changes = input.requires_grad() && !plain;
+          leaves.push_back((changes ? laid_out(there, layout).detach() : there)
+                               .requires_grad_(input.requires_grad()));
+        }
+        Question question(point.call().run(leaves), leaves);
+        for (Tensor& weight : question.weights) {
+          weight = layout == Layout::stepped ? repeated(weight) : laid_out(weight, layout);
+          if (plain) weight = weight.contiguous();
+        }
+        return gradients_of(question, leaves);
+      };
+      const Tensors expected = gradients(Device(), true), actual = gradients(device, false);
+      for (size_t i = 0; i < actual.size(); ++i) {
+        if (!expected[i].defined()) continue;
+        EXPECT_EQ(actual[i].device(), device);
+        expect_close(actual[i].cpu(), expected[i], 1e-12);
+      }
+    }
+  }
 }
 
 void check_second_gradients_on(const Row& row, Device device) {
@@ -361,21 +421,12 @@ void check_gradient_layouts(const Row& row) {
   for_each_sample(row, [&](const Point& point) {
     const Tensors plain = point.leaves();
     const Tensors expected = gradients_of(point.call().run(plain), plain);
-    for (const int layout : {0, 1, 2}) {
+    for (const Layout layout : kLayouts) {
       Tensors inputs;
-      for (size_t i = 0; i < plain.size(); ++i) {
-        Tensor input = plain[i].detach();
-        if (layout == 0) {
-          Dims order;
-          for (int d = input.dim(); d-- > 0;) order.push_back(d);
-          input = input.permute(order).contiguous().permute(order);
-        } else if (layout == 1) {
-          input = repeat_interleave(input.reshape({-1}), 2).slice(0, 0, {}, 2).view(input.shape());
-        } else if (input.dim() == 4 || input.dim() == 5) {
-          input = input.contiguous(MemoryFormat::channels_last);
-        }
-        inputs.push_back(plain[i].requires_grad() ? input.detach().requires_grad_() : plain[i]);
-      }
+      for (const Tensor& input : plain)
+        inputs.push_back(input.requires_grad()
+                             ? laid_out(input.detach(), layout).detach().requires_grad_()
+                             : input);
       const Tensors actual = gradients_of(point.call().run(inputs), inputs);
       for (size_t i = 0; i < actual.size(); ++i) {
         if (actual[i].defined()) expect_close(actual[i], expected[i], 1e-12);

@@ -48,6 +48,7 @@ TEST_P(GpuCatalog, Gradients) {
     EXPECT_GT(compared, 0);
   }
 }
+TEST_P(GpuCatalog, GradientLayouts) { check_gradient_layouts_on(*GetParam(), "cuda:0"); }
 TEST_P(GpuCatalog, SecondGradients) { check_second_gradients_on(*GetParam(), "cuda:0"); }
 INSTANTIATE_TEST_SUITE_P(Rows, GpuCatalog, ::testing::ValuesIn(rows_with_kernels()),
                          [](const auto& test) { return test.param->op; });
