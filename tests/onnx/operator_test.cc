@@ -32,6 +32,22 @@ TEST(OnnxOperator, GradientsOfNormsOfZeros) {
                f32s({1, 1, along, -0.75F * along}, {2, 2}), 1e-5);
 }
 
+// Attributes that the published cases leave at their defaults.
+TEST(OnnxOperator, HeedsWhatPublishedCasesDont) {
+  const Tensor x = f32s({1, 5, 3, 2}, {2, 2});
+  const float low = 1 / (1 + std::exp(2.0F)), high = 1 / (1 + std::exp(-3.0F));
+  expect_close(node_net("Softmax", {}, {integer("axis", 0)})(x),
+               f32s({low, high, 1 - low, 1 - high}, {2, 2}), 1e-6);
+  expect_close(node_net("TopK", {integers("k", {1})}, {integer("axis", 0)})(x),
+               f32s({3, 5}, {1, 2}), 0);
+  expect_close(node_net("Celu", {}, {number("alpha", 2)})(f32s({-1, 3}, {2})),
+               f32s({2 * (std::exp(-0.5F) - 1), 3}, {2}), 1e-6);
+  const AttributeProto dropped = integer("keepdims", 0);
+  expect_close(node_net("ReduceSum", {}, {dropped})(x), f32s({11}, {}), 0);
+  expect_close(node_net("ReduceMean", {}, {dropped})(x), f32s({2.75}, {}), 0);
+  expect_close(node_net("ReduceL1", {}, {dropped})(-x), f32s({11}, {}), 0);
+}
+
 TEST(OnnxOperator, ScoresOfModeZeroStandBeforeTheCap) {
   ModelProto model;
   model.opset_import = {{"", 23}};

@@ -1,6 +1,8 @@
 #include <aorta/core/io/npz.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/onnx/program.h>
+#include <aorta/tests/changes.h>
+#include <aorta/tests/mutants.h>
 #include <aorta/tests/onnx/published.h>
 #include <aorta/tests/page_table.h>
 #include <gtest/gtest.h>
@@ -10,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <set>
 
 // Published single-operator cases (ONNX node tests), each made a network of one node that the
@@ -229,46 +232,71 @@ std::string reason_of(const std::string& message) {
   return message;
 }
 
+// What a case is made of.
+struct Published {
+  nlohmann::json entry;
+  Tensors inputs, wanted;
+  std::vector<std::string> dtypes;  // of what is wanted
+  const npz::Reader& arrays;
+};
+
+// What came of a case: why it was left out, or what is wrong, or nothing.
+struct Outcome {
+  std::string left_out, wrong;
+};
+
+Outcome outcome_of(const Published& one) {
+  Tensors given;
+  for (const Tensor& input : one.inputs)
+    if (input.defined()) given.push_back(input);
+  const std::string bytes = file_of(one.entry, one.inputs, one.arrays);
+  std::optional<Model> net;
+  try {
+    net.emplace(load(io::FileBytes::copy("case", std::as_bytes(std::span(bytes)))));
+  } catch (const Error& error) {
+    return {reason_of(error.what()), ""};
+  }
+  try {
+    const Tensors results = (*net)(given);
+    for (size_t i = 0; i < one.wanted.size(); ++i) {
+      const std::string text = difference(wrapped(results[i], one.dtypes[i]), one.wanted[i],
+                                          tolerance_of(one.entry["op"]));
+      if (!text.empty()) return {"", "output " + std::to_string(i) + ": " + text};
+    }
+  } catch (const Error& error) {
+    return {"", error.what()};
+  }
+  return {};
+}
+
+// Takes the wrong results of a case that passes.
+using Judge = std::function<void(const Published& one)>;
+
 // Runs a case; returns why it was left out, or nothing.
-std::string run_case(const nlohmann::json& entry, bool here) {
+std::string run_case(const nlohmann::json& entry, bool here, const Judge& judge = {}) {
   SCOPED_TRACE(entry["name"].get<std::string>());
-  Tensors inputs, given, wanted;
-  std::vector<std::string> dtypes, given_dtypes;
-  const npz::Reader& all = published::vectors(entry["op"], here);
+  Published one{entry, {}, {}, {}, published::vectors(entry["op"], here)};
+  std::vector<std::string> given_dtypes;
   try {
     for (const auto& key : entry["inputs"]) {
-      inputs.push_back(key.is_null() ? Tensor() : all.tensor(key.get<std::string>()));
-      if (!inputs.back().defined()) continue;
-      given.push_back(inputs.back());
-      given_dtypes.push_back(all.numpy_dtype(key.get<std::string>()));
+      one.inputs.push_back(key.is_null() ? Tensor() : one.arrays.tensor(key.get<std::string>()));
+      if (one.inputs.back().defined())
+        given_dtypes.push_back(one.arrays.numpy_dtype(key.get<std::string>()));
     }
     for (const auto& key : entry["outputs"]) {
       if (key.is_null()) continue;  // not published
-      wanted.push_back(all.tensor(key.get<std::string>()));
-      dtypes.push_back(all.numpy_dtype(key.get<std::string>()));
+      one.wanted.push_back(one.arrays.tensor(key.get<std::string>()));
+      one.dtypes.push_back(one.arrays.numpy_dtype(key.get<std::string>()));
     }
   } catch (const Error& error) {
     return reason_of(error.what());
   }
   if (const std::string reason = dtype_reason(entry, given_dtypes); !reason.empty()) return reason;
-  if (const std::string reason = random_reason(entry, inputs); !reason.empty()) return reason;
-  const std::string bytes = file_of(entry, inputs, all);
-  std::optional<Model> net;
-  try {
-    net.emplace(load(io::FileBytes::copy("case", std::as_bytes(std::span(bytes)))));
-  } catch (const Error& error) {
-    return reason_of(error.what());
-  }
-  try {
-    const Tensors results = (*net)(given);
-    for (size_t i = 0; i < wanted.size(); ++i)
-      EXPECT_EQ(difference(wrapped(results[i], dtypes[i]), wanted[i], tolerance_of(entry["op"])),
-                "")
-          << "output " << i;
-  } catch (const Error& error) {
-    ADD_FAILURE() << error.what();
-  }
-  return "";
+  if (const std::string reason = random_reason(entry, one.inputs); !reason.empty()) return reason;
+  const Outcome outcome = outcome_of(one);
+  EXPECT_EQ(outcome.wrong, "");
+  if (judge && outcome.left_out.empty()) judge(one);
+  return outcome.left_out;
 }
 
 #ifdef __SANITIZE_ADDRESS__
@@ -329,6 +357,80 @@ TEST(Onnx, PublishedCasesOfTheTreePass) {
   EXPECT_GT(published::cases_here().size(), 100u);
   for (const auto& entry : published::cases_here())
     EXPECT_EQ(run_case(entry, true), "") << entry["name"];
+}
+
+// By an operator and what it ignores, whether a case tells; and by an operator's results.
+std::map<std::string, bool> mutants_of_cases() {
+  std::map<std::string, bool> caught;
+  const Judge judge = [&](const Published& one) {
+    const std::string op = one.entry["op"];
+    const auto tried = [&](const std::string& mutant, const Published& changed) {
+      bool& found = caught[op + " " + mutant];
+      if (found) return;
+      const Outcome outcome = outcome_of(changed);
+      found = !outcome.left_out.empty() || !outcome.wrong.empty();
+    };
+    if (one.entry.contains("attributes")) {
+      for (const auto& [name, value] : one.entry["attributes"].items()) {
+        Published changed = one;
+        changed.entry["attributes"].erase(name);
+        tried("ignores " + name, changed);
+      }
+    }
+    for (size_t i = 0; i < one.inputs.size(); ++i) {
+      if (!one.inputs[i].defined() || one.inputs[i].numel() < 2) continue;
+      Published changed = one;
+      changed.inputs[i] = mutants::alike(one.inputs[i]);
+      tried("of input " + std::to_string(i) + " alike", changed);
+    }
+    for (const auto& [change, of] : mutants::changes()) {
+      for (size_t i = 0; i < one.wanted.size(); ++i) {
+        if (one.wanted[i].numel() < 2) continue;
+        bool& found = caught[op + " with output " + std::to_string(i) + " " + change];
+        found |= !difference(of(one.wanted[i]), one.wanted[i], tolerance_of(op)).empty();
+      }
+    }
+  };
+  const size_t published_there = published::cases().size();
+  for (size_t i = 0; i < published_there + published::cases_here().size(); ++i) {
+    const bool here = i >= published_there;
+    run_case(here ? published::cases_here()[i - published_there] : published::cases()[i], here,
+             judge);
+  }
+  return caught;
+}
+
+const std::vector<mutants::Exception> kUntold = {
+    {"it repeats a shape",
+     "(Conv|ConvTranspose|DeformConv) ignores kernel_shape|"
+     "(LSTM|GRU|RNN) ignores hidden_size|Split ignores num_outputs"},
+    {"the cases have its default; tests/onnx/operator_test.cc has another",
+     "(Softmax|TopK) ignores axis|Reduce(L1|Mean|Sum) ignores keepdims|Celu ignores alpha"},
+    {"the cases have its default, or what doesn't depend on it",
+     "(AffineGrid ignores align_corners|DeformConv ignores pads|(Quantize|Dequantize)Linear "
+     "ignores "
+     "axis|OneHot ignores axis|NonMaxSuppression ignores center_point_box|RoiAlign ignores "
+     "spatial_scale|Swish ignores alpha|Upsample ignores mode|Dropout ignores (ratio|seed))"},
+    {"the cases' weights or boxes are alike",
+     "(Conv|ConvInteger|ConvTranspose|DeformConv|LSTM|RNN) of input 1 alike|LSTM of input 2 alike|"
+     "RoiAlign of input 2 alike|Scan of input 0 alike"},
+    {"only the shape is read", "(EyeLike|Shape|Size) of input 0 alike"},
+    {"all elements are alike, or the same from both ends",
+     "(ConstantOfShape|RNN) with output 0 (reversed|rolled)|Dropout with output 1 "
+     "(reversed|rolled)|BlackmanWindow with output 0 reversed"},
+    {"published in few digits", "(Einsum|ReduceLogSumExp|RoiAlign) with output 0 off"}};
+
+TEST(OnnxMutants, ThePageCountsThem) {
+  if (published::folder().empty()) GTEST_SKIP() << "AORTA_ONNX_VECTORS names no folder";
+  std::map<std::string, mutants::Count> families;
+  mutants::Count& count = families["published cases"];
+  std::set<std::string> ops;
+  for (const auto& [mutant, caught] : mutants_of_cases()) {
+    ops.insert(mutant.substr(0, mutant.find(' ')));
+    count.add(mutant, caught, kUntold);
+  }
+  count.rows = static_cast<int>(ops.size());
+  mutants::expect_counts("ONNX operators", families, kUntold);
 }
 
 TEST(Onnx, ThePageListsTheOperators) {
