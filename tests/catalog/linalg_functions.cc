@@ -33,7 +33,8 @@ void add_norms(std::vector<Row>& rows) {
                   }}},
        .bad = {{[] { vector_norm(ones({2}, {.dtype = i64})); },
                 "vector_norm: dtype must be floating, got i64"}},
-       .also = {"norm"}});
+       .also = {"norm"},
+       .autocasts = Autocasts::f32});
   rows.push_back(
       {.op = "matrix_norm",
        .tolerance = kComposed,
@@ -61,6 +62,7 @@ void add_norms(std::vector<Row>& rows) {
                 },
                 "matrix_norm: the dimensions must differ, got [1,-1]"}},
        .also = {"abs", "amax", "amin", "norm", "sum", "svd"},
+       .autocasts = Autocasts::f32,
        // Two sums that bf16 doesn't tell.
        .cancelling = {"one/shape_wide"}});
   rows.push_back(
@@ -94,7 +96,8 @@ void add_norms(std::vector<Row>& rows) {
                   linalg::norm(ones({2, 2}), "fro", 0);
                 },
                 "norm: fro and nuc are of two dimensions, got [0] of [2,2]"}},
-       .also = {"abs", "amax", "amin", "norm", "sum", "svd", "to"}});
+       .also = {"abs", "amax", "amin", "norm", "sum", "svd", "to"},
+       .autocasts = Autocasts::f32});
   rows.push_back(
       {.op = "cond",
        .tolerance = kComposed,
@@ -267,7 +270,8 @@ void add_powers(std::vector<Row>& rows) {
                   matrix_power(ones({2, 3}), 2);
                 },
                 "matrix_power: matrices must be square, got [2,3]"}},
-       .also = {"fill_", "matmul", "solve", "to"}});
+       .also = {"fill_", "matmul", "solve", "to"},
+       .autocasts = Autocasts::half});
   rows.push_back(
       {.op = "eigvalsh",
        .tolerance = kComposed,
@@ -324,7 +328,8 @@ void add_products(std::vector<Row>& rows) {
                  {"first", [](const Tensors& x) -> Tensors { return {vecdot(x[0], x[1], 0)}; }}},
        .bad = {{[] { vecdot(ones({2}), ones({3})); },
                 "vecdot: shapes must broadcast, got [2] and [3]"}},
-       .also = {"mul", "sum"}});
+       .also = {"mul", "sum"},
+       .autocasts = Autocasts::f32});
   rows.push_back(
       {.op = "cross",
        .tolerance = kSums,
@@ -344,7 +349,8 @@ void add_products(std::vector<Row>& rows) {
                             {"N5", [](const Tensors& x) -> Tensors { return {vander(x[0], 5)}; }}},
                   .bad = {{[] { vander(ones({})); }, "vander: x must have a dimension, got []"},
                           {[] { vander(ones({2}), 0); }, "vander: N must be at least 1, got 0"}},
-                  .also = {"cumprod", "fill_", "to"}});
+                  .also = {"cumprod", "fill_", "to"},
+                  .autocasts = Autocasts::f32});
   rows.push_back(
       {.op = "tensorinv",
        .tolerance = kComposed,
