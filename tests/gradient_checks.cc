@@ -123,7 +123,7 @@ Tensors gradients_of(const Tensors& outputs, const Tensors& inputs, bool cut = t
   return gradients_of(Question(outputs, inputs), inputs, cut);
 }
 
-// The same numbers, in another order in memory.
+// How the same numbers lie in memory in another order.
 enum class Layout { backwards, stepped, channels_last };
 constexpr Layout kLayouts[] = {Layout::backwards, Layout::stepped, Layout::channels_last};
 Tensor laid_out(const Tensor& x, Layout layout) {

@@ -27,8 +27,8 @@ void check_gradient_dtypes(const Row& row);
 /// Gradients on a device agree with the CPU's in the same dtype. Returns how many samples its
 /// kernels had: where one of the gradient is missing, the error names it.
 int check_gradients_on(const Row& row, Device device);
-/// Those of inputs that lie in memory in other ways, and of incoming gradients that do or that are
-/// one number for all, agree with the CPU's of plain ones, in f64, at a sample of each call.
+/// Gradients of inputs that lie in memory in other ways, and of incoming gradients that do or that
+/// are one number for all, agree with the CPU's of plain ones, in f64, at a sample of each call.
 void check_gradient_layouts_on(const Row& row, Device device);
 /// Gradients of gradients there agree with the CPU's, in f64, at a sample of each call.
 void check_second_gradients_on(const Row& row, Device device);
