@@ -61,10 +61,12 @@ struct DrawPoisson {
   }
 };
 
-/// Gamma of a concentration, with rate 1 (Marsaglia, Tsang 2000); what isn't finite is given back.
+/// Gamma of a concentration, with rate 1 (Marsaglia, Tsang 2000). What isn't finite is given back,
+/// and NaN for what is negative, of which no candidate would ever be taken.
 struct DrawGamma {
   AORTA_INLINE double operator()(double concentration, double, ElementNumbers& numbers) const {
     if (!scalar::isfinite(concentration)) return concentration;
+    if (concentration < 0) return scalar::sqrt(concentration);
     // Below 1: a sample of a + 1 times u^(1/a).
     const bool small = concentration < 1;
     const double boost = small ? scalar::exp(scalar::log(numbers.uniform()) / concentration) : 1;

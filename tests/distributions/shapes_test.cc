@@ -341,6 +341,19 @@ TEST(Checks, CanBeSwitchedOff) {
   EXPECT_NE(error_of([] { Normal(0, -1); }), kNoError);
 }
 
+// A sampler that refuses candidates must not look for one for ever.
+TEST(Checks, ThatAreOffLeaveSamplersThatEnd) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Distribution::set_default_validate_args(false);
+  for (const double bad : {-1.0, nan}) {
+    EXPECT_TRUE(isnan(Gamma(bad, 1).sample()).item<bool>()) << bad;
+    EXPECT_EQ(Binomial(100, {.probs = bad}).sample().numel(), 1);
+    EXPECT_EQ(VonMises(0, bad).sample().numel(), 1);
+    EXPECT_EQ(Poisson(bad).sample().numel(), 1);
+  }
+  Distribution::set_default_validate_args(true);
+}
+
 // Where no values are there is nothing to check.
 TEST(Checks, LeaveTheMetaDeviceAlone) {
   const TensorOptions meta{.device = "meta"};
