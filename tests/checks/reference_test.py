@@ -53,6 +53,10 @@ class A : public Module {
 constexpr int kMost = 3;  // of them
 
 inline const Tensor& A::tensor() const { return tensor_; }
+template <size_t parts>
+std::array<Tensor, parts> A::chunk(int64_t dim) const {
+  return aorta::chunk<parts>(*this, dim);
+}
 
 namespace detail {
 int hidden();

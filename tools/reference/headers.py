@@ -50,6 +50,8 @@ ACCESS = re.compile(r"(public|protected|private):$")
 NOTHING = re.compile(r"(?:friend|using namespace|using [\w:]+;|using [\w:]+::\S+;|(?:class|struct|enum class) \w+(?: : \w+)?;"
                      r"|inline [\w&: ]+\b\w+::\w+\("  # a member, with its comment where its class is
                      r"|extern template|static_assert|#|namespace|\}|extern \")")
+# A class's template, defined behind it.
+MEMBER = re.compile(r"template <[^>]*> [\w:<>,&* ]+ \w+::\w+\(")
 # A template's specialisations have the template's comment.
 SPECIALISATION = re.compile(r"(?:template <[^>]*> (?:requires .*)?)?struct \w+<")
 # What dispatch, kernels and gradient entries need of an op's header: `aorta::kernel` holds it, which users don't see.
@@ -140,6 +142,8 @@ def declarations(lines):
         elif NOTHING.match(code):
             if code.startswith(("extern template", "using", "friend", "static_assert")):
                 number = ends(lines, number)[0]
+        elif MEMBER.match(" ".join(part.strip() for part in lines[number:number + 2])):
+            number = ends(lines, number)[0]
         else:
             this = Declaration(number, scope)
             this.raw, this.first_name = comment, (re.findall(r"(\w+)\(", code) or [""])[0]
