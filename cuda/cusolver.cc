@@ -38,6 +38,10 @@ CusolverCalls::CusolverCalls() {
   shared.find(dorgqr_size, "cusolverDnDorgqr_bufferSize");
   shared.find(sorgqr, "cusolverDnSorgqr");
   shared.find(dorgqr, "cusolverDnDorgqr");
+  shared.find(ssytrf_size, "cusolverDnSsytrf_bufferSize");
+  shared.find(dsytrf_size, "cusolverDnDsytrf_bufferSize");
+  shared.find(ssytrf, "cusolverDnSsytrf");
+  shared.find(dsytrf, "cusolverDnDsytrf");
   shared.find(syev_size, "cusolverDnXsyevBatched_bufferSize");
   shared.find(syev, "cusolverDnXsyevBatched");
   shared.find(create_jacobi, "cusolverDnCreateGesvdjInfo");

@@ -31,6 +31,10 @@ struct CusolverCalls {
   decltype(&cusolverDnDorgqr_bufferSize) dorgqr_size = nullptr;
   decltype(&cusolverDnSorgqr) sorgqr = nullptr;
   decltype(&cusolverDnDorgqr) dorgqr = nullptr;
+  decltype(&cusolverDnSsytrf_bufferSize) ssytrf_size = nullptr;
+  decltype(&cusolverDnDsytrf_bufferSize) dsytrf_size = nullptr;
+  decltype(&cusolverDnSsytrf) ssytrf = nullptr;
+  decltype(&cusolverDnDsytrf) dsytrf = nullptr;
   decltype(&cusolverDnXsyevBatched_bufferSize) syev_size = nullptr;
   decltype(&cusolverDnXsyevBatched) syev = nullptr;
   decltype(&cusolverDnCreateGesvdjInfo) create_jacobi = nullptr;

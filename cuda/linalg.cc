@@ -236,6 +236,37 @@ void qr(const TwoFactorsArgs& args) {
   batch.tell(solver.found());
 }
 
+/// The lower triangle of a matrix is the upper one of what lies there in columns.
+void ldl_factor(const TwoFactorsArgs& args) {
+  Batch batch(args);
+  const int64_t n = args.n;
+  const Tensor columns = columns_of(batch.finite_of(batch.at(args.a, n, n)));
+  const Tensor pivots = batch.at(args.second, 1, n, DType::i32);
+  Solver solver(batch.device(), args.count);
+  const auto factor = [&]<class T>(T, auto size_of, auto run) {
+    const int size = static_cast<int>(n);
+    int items = 0;
+    solver.each(
+        [&](size_t* bytes, size_t*) {
+          const auto status =
+              size_of(solver.handle(), size, static_cast<T*>(columns.data()), size, &items);
+          *bytes = static_cast<size_t>(items) * sizeof(T);
+          return status;
+        },
+        [&](int64_t i, void* memory, size_t, void*, size_t, int* found) {
+          return run(solver.handle(), CUBLAS_FILL_MODE_LOWER, size,
+                     static_cast<T*>(matrix(columns, i)), size,
+                     static_cast<int*>(matrix(pivots, i)), static_cast<T*>(memory), items, found);
+        });
+  };
+  if (args.dtype == DType::f64)
+    factor(double{}, cusolver().dsytrf_size, cusolver().dsytrf);
+  else
+    factor(float{}, cusolver().ssytrf_size, cusolver().ssytrf);
+  batch.at(args.first, n, n).copy_(transpose(triu(columns), 1, 2));
+  batch.tell(solver.found());
+}
+
 void eigh(const TwoFactorsArgs& args) {
   Batch batch(args);
   const int64_t n = args.n;
@@ -403,6 +434,7 @@ void register_linalg() {
   set_kernel<solve_op, solve>();
   set_kernel<solve_triangular_op, solve_triangular>();
   set_kernel<svd_op, svd>();
+  set_kernel<ldl_factor_op, ldl_factor>();
   set_kernel<eigh_op, eigh>();
   set_kernel<eig_op, eig>();
   set_kernel<matrix_exp_op, matrix_exp>();

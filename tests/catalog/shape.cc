@@ -38,6 +38,21 @@ void add_views(std::vector<Row>& rows) {
                 },
                 "flatten: start_dim can't come after end_dim, got 1 and 0"}}});
   rows.push_back(
+      {.op = "unflatten",
+       .tolerance = kExact,
+       .calls = {{"default",
+                  [](const Tensors& x) -> Tensors {
+                    return {unflatten(x[0], 1, {3, 4})};
+                  }},
+                 {"found",
+                  [](const Tensors& x) -> Tensors {
+                    return {unflatten(x[0], -2, {2, -1, 1})};
+                  }}},
+       .bad = {{[] {
+                  unflatten(ones({2, 12}), 1, {5, -1});
+                },
+                "unflatten: sizes must multiply to the dimension's, got [5,-1] for 12"}}});
+  rows.push_back(
       {.op = "squeeze",
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {squeeze(x[0])}; }},

@@ -2,6 +2,7 @@
 #include <aorta/tests/cuda/emulated/call.h>
 #include <aorta/tests/cuda/emulated/library_work.h>
 #include <aorta/tests/cuda/emulated/report.h>
+#include <aorta/tests/cuda/emulated/symmetric_factor.h>
 #include <cusolverDn.h>
 
 #include <Eigen/Cholesky>
@@ -246,6 +247,26 @@ cusolverStatus_t form(const char* name, cudaDataType type, cusolverDnHandle_t ha
   });
 }
 
+template <class T>
+cusolverStatus_t factor_symmetric_in(const char* name, cudaDataType type, cusolverDnHandle_t handle,
+                                     cublasFillMode_t triangle, int n, T* a, int leading,
+                                     int* pivots, T* memory, int items, int* info) {
+  if (triangle != CUBLAS_FILL_MODE_LOWER)
+    return refuse(name, "this double has lower triangles alone", "another");
+  const Operand matrix = written({a, type, n, n, leading});
+  const Workspace place{memory, static_cast<size_t>(items) * sizeof(T),
+                        workspace_bytes(n, n, type) / sizeof(T) * sizeof(T)};
+  const Span swaps{pivots, static_cast<size_t>(n) * sizeof *pivots, Access::write};
+  return work(name, handle, {matrix}, &place, info,
+              [matrix, pivots](int64_t) {
+                Matrix lower = matrix.real();
+                const int zero = factor_symmetric(lower, pivots);
+                matrix.store(lower);
+                return zero;
+              },
+              {swaps});
+}
+
 cusolverStatus_t items_of(const char* name, int64_t m, int64_t n, cudaDataType type, int* items) {
   return solver_call(name, [&] {
     *items = static_cast<int>(workspace_bytes(m, n, type) / number_bytes(type));
@@ -413,6 +434,28 @@ cusolverStatus_t cusolverDnDorgqr(cusolverDnHandle_t handle, int m, int n, int k
                                   int* info) {
   return form("cusolverDnDorgqr", CUDA_R_64F, handle, m, n, k, a, leading, scales, memory, items,
               info);
+}
+
+cusolverStatus_t cusolverDnSsytrf_bufferSize(cusolverDnHandle_t, int n, float*, int, int* items) {
+  return items_of("cusolverDnSsytrf_bufferSize", n, n, CUDA_R_32F, items);
+}
+
+cusolverStatus_t cusolverDnDsytrf_bufferSize(cusolverDnHandle_t, int n, double*, int, int* items) {
+  return items_of("cusolverDnDsytrf_bufferSize", n, n, CUDA_R_64F, items);
+}
+
+cusolverStatus_t cusolverDnSsytrf(cusolverDnHandle_t handle, cublasFillMode_t triangle, int n,
+                                  float* a, int leading, int* pivots, float* memory, int items,
+                                  int* info) {
+  return factor_symmetric_in("cusolverDnSsytrf", CUDA_R_32F, handle, triangle, n, a, leading,
+                             pivots, memory, items, info);
+}
+
+cusolverStatus_t cusolverDnDsytrf(cusolverDnHandle_t handle, cublasFillMode_t triangle, int n,
+                                  double* a, int leading, int* pivots, double* memory, int items,
+                                  int* info) {
+  return factor_symmetric_in("cusolverDnDsytrf", CUDA_R_64F, handle, triangle, n, a, leading,
+                             pivots, memory, items, info);
 }
 
 cusolverStatus_t cusolverDnXsyevBatched_bufferSize(cusolverDnHandle_t, cusolverDnParams_t,

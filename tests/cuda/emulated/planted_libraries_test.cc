@@ -178,6 +178,13 @@ TEST_F(PlantedSolver, WhatARoutineTakes) {
                             4096, one.info),
             CUSOLVER_STATUS_INVALID_VALUE);
   EXPECT_TRUE(finds("this double has right eigenvectors alone"));
+  int items = 0, pivots[2];
+  EXPECT_EQ(cusolverDnDsytrf_bufferSize(one.handle, 2, nullptr, 2, &items),
+            CUSOLVER_STATUS_SUCCESS);
+  EXPECT_EQ(cusolverDnDsytrf(one.handle, CUBLAS_FILL_MODE_UPPER, 2, one.a, 2, pivots,
+                             static_cast<double*>(one.memory), items, one.info),
+            CUSOLVER_STATUS_INVALID_VALUE);
+  EXPECT_TRUE(finds("this double has lower triangles alone"));
 }
 
 }  // namespace aorta::emulated
