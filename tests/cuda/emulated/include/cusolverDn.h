@@ -76,6 +76,17 @@ cusolverStatus_t cusolverDnDorgqr(cusolverDnHandle_t handle, int m, int n, int k
                                   int leading, const double* scales, double* memory, int items,
                                   int* info);
 
+cusolverStatus_t cusolverDnSsytrf_bufferSize(cusolverDnHandle_t handle, int n, float* a,
+                                             int leading, int* items);
+cusolverStatus_t cusolverDnDsytrf_bufferSize(cusolverDnHandle_t handle, int n, double* a,
+                                             int leading, int* items);
+cusolverStatus_t cusolverDnSsytrf(cusolverDnHandle_t handle, cublasFillMode_t triangle, int n,
+                                  float* a, int leading, int* pivots, float* memory, int items,
+                                  int* info);
+cusolverStatus_t cusolverDnDsytrf(cusolverDnHandle_t handle, cublasFillMode_t triangle, int n,
+                                  double* a, int leading, int* pivots, double* memory, int items,
+                                  int* info);
+
 cusolverStatus_t cusolverDnXsyevBatched_bufferSize(
     cusolverDnHandle_t handle, cusolverDnParams_t params, cusolverEigMode_t vectors,
     cublasFillMode_t triangle, int64_t n, cudaDataType type, const void* a, int64_t leading,
