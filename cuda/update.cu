@@ -2,6 +2,8 @@
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
 
+#include <cmath>
+
 namespace aorta::cuda {
 namespace {
 
@@ -15,12 +17,14 @@ struct Batch {
   int size = 0;
   UpdateNumbers<T> numbers;
   const UpdateNumbers<double>* live = nullptr;  // in place of `numbers`
+  const double* must_be_finite = nullptr;
 };
 
 /// The tensors lie one behind the other in one range of elements.
 template <class F, class M, class T>
 __global__ void __launch_bounds__(kThreads)
     update_kernel(const __grid_constant__ Batch<T> batch, int64_t begin, int64_t end) {
+  if (batch.must_be_finite && !std::isfinite(*batch.must_be_finite)) return;
   const UpdateNumbers<T> numbers = batch.live ? UpdateNumbers<T>(*batch.live) : batch.numbers;
   int tensor = 0;
   for (int64_t i = begin + first_item(); i < end; i += item_step()) {
@@ -53,6 +57,7 @@ void run_as(const UpdateArgs& args) {
     const int64_t numbers = args.tensors[i].numbers, begin = args.tensors[i].first;
     batch.numbers = UpdateNumbers<T>(args.numbers[static_cast<size_t>(numbers)]);
     if (args.live) batch.live = args.live + numbers;
+    batch.must_be_finite = args.must_be_finite;
     int64_t end = begin;
     for (; i < args.tensors.size() && batch.size < kTensors && args.tensors[i].numbers == numbers;
          ++i) {

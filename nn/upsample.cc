@@ -7,12 +7,6 @@
 namespace aorta::nn {
 namespace {
 
-const char* mode_name(InterpolateMode mode) {
-  constexpr const char* kNames[] = {"nearest", "nearest-exact", "linear", "bilinear",
-                                    "bicubic", "trilinear",     "area"};
-  return kNames[static_cast<size_t>(mode)];
-}
-
 // The dimensions in front of the last three, then `last`.
 Shape with_last(const Tensor& input, std::initializer_list<int64_t> last) {
   Shape shape;
@@ -48,7 +42,7 @@ std::string Upsample::extra_repr() const {
   const std::string what =
       options.size.empty() ? fmt::format("scale_factor=({})", fmt::join(options.scale_factor, ", "))
                            : "size=" + repr(options.size);
-  return fmt::format("{}, mode='{}'", what, mode_name(options.mode));
+  return fmt::format("{}, mode='{}'", what, to_string(options.mode));
 }
 
 static constexpr int64_t kMostFactor = 1 << 15;  // its square is a number that sizes divide by

@@ -216,7 +216,13 @@ void GroupData::run(UpdateRule rule, const Bucket& bucket, std::span<StateKind* 
     captured->renew(captured_run(rule));
   } else {
     const auto* live = captured ? captured->record(captured_run(rule)) : nullptr;
-    kernel::run_update(bucket.device, {rule, bucket.dtype, tensors, numbers, live});
+    kernel::UpdateArgs args{rule, bucket.dtype, tensors, numbers, live};
+    Tensor gate;
+    if (must_be_finite.defined()) {
+      gate = must_be_finite.to(bucket.device);
+      args.must_be_finite = gate.data<double>();
+    }
+    kernel::run_update(bucket.device, args);
   }
   auto rows = rows_.begin();
   for (size_t i = 0; i < gathered_.size(); ++i) {

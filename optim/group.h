@@ -107,6 +107,7 @@ struct GroupData {
   std::vector<kernel::UpdateTensor> tensors;
   std::vector<UpdateNumbers<double>> numbers;
   CapturedRuns* captured = nullptr;
+  Tensor must_be_finite;  // f64, or nothing changes; undefined where nothing is asked
 
   StateKind* find(std::string_view name) const;
   StateKind& kind(const StateName& name);

@@ -55,17 +55,26 @@ void Optimizer::add_group(List<Tensor> parameters) {
   groups_.push_back(std::move(group));
 }
 
-void Optimizer::step() {
+void Optimizer::step() { take_step(Tensor()); }
+
+void Optimizer::step_if_finite(const Tensor& loss) {
+  check_defined("optimizer", {{"loss", loss}});
+  check(loss.numel() == 1, "optimizer", "the loss must be one number", loss.shape());
+  check(is_floating(loss.dtype()), "optimizer", "the loss must be of a float dtype", loss.dtype());
+  take_step(loss.detach().to(DType::f64));
+}
+
+void Optimizer::take_step(const Tensor& must_be_finite) {
   const ProfilerRange range("optimizer step");
   kernel::Recording* const recording = kernel::Recording::current();
-  if (!recording) return step_groups(nullptr);
+  if (!recording) return step_groups(nullptr, must_be_finite);
   auto runs = std::make_shared<CapturedRuns>();
   recording->before_launch([this, runs, lifetime = std::weak_ptr<const void>(lifetime_)] {
     check(!lifetime.expired(), "optimizer",
           "an optimizer must live as long as the captured step that it is in", "one that is gone");
     runs->next = 0;
     runs->renews = true;
-    step_groups(runs.get());
+    step_groups(runs.get(), Tensor());
     check(runs->next == runs->runs.size(), "optimizer",
           "rule and parameters must be those that the captured step had", "fewer");
   });
@@ -77,26 +86,29 @@ void Optimizer::step() {
       kept->values = values;
     });
   }
-  step_groups(runs.get());
+  step_groups(runs.get(), must_be_finite);
 }
 
-void Optimizer::step_groups(CapturedRuns* captured) {
+void Optimizer::step_groups(CapturedRuns* captured, const Tensor& must_be_finite) {
   const NoGradGuard no_grad;
-  const auto set_captured = [&](CapturedRuns* runs) {
-    for (const auto& group : groups_) group->captured = runs;
+  const auto tell_groups = [&](CapturedRuns* runs, const Tensor& gate) {
+    for (const auto& group : groups_) {
+      group->captured = runs;
+      group->must_be_finite = gate;
+    }
   };
   for (size_t g = 0; g < groups_.size(); ++g) {
     check_options(g);
     check_gradients(g);
   }
-  set_captured(captured);
+  tell_groups(captured, must_be_finite);
   try {
     for (size_t g = 0; g < groups_.size(); ++g) step_group(g);
   } catch (...) {
-    set_captured(nullptr);
+    tell_groups(nullptr, Tensor());
     throw;
   }
-  set_captured(nullptr);
+  tell_groups(nullptr, Tensor());
 }
 
 void Optimizer::check_gradients(size_t g) const {
@@ -132,6 +144,8 @@ void Optimizer::each_slot(size_t g, void (*update)(Optimizer& self, Slot& slot))
   kernel::refuse_in_capture("optimizer", "a captured step takes an optimizer with a fused rule",
                             "one that is written with tensor ops");
   GroupData& group = data(g);
+  const Tensor& gate = group.must_be_finite;
+  if (gate.defined() && !std::isfinite(gate.item<double>())) return;
   group.follow_parameters();
   for (size_t i = 0; i < group.parameters.size(); ++i) {
     auto sparse = autograd::sparse_grad(group.parameters[i]);

@@ -78,6 +78,10 @@ class Optimizer {
   void step();
   /// look_ahead(), then `closure` (computes and returns the loss, with gradients), then a step.
   virtual Tensor step(const std::function<Tensor()>& closure);
+  /// A step unless `loss`, one number, is NaN or infinite: then parameters and state stay as they
+  /// are. Waits for no device where the rule is fused, so that a captured step may have it; steps
+  /// are counted either way then, as the host doesn't know.
+  void step_if_finite(const Tensor& loss);
   /// Takes the gradients away, or fills them with zeros.
   void zero_grad(bool set_to_none = true);
 
@@ -129,7 +133,8 @@ class Optimizer {
 
  private:
   friend class OptimizerRef;
-  void step_groups(CapturedRuns* captured);
+  void take_step(const Tensor& must_be_finite);
+  void step_groups(CapturedRuns* captured, const Tensor& must_be_finite);
   void check_gradients(size_t group) const;
   std::vector<std::unique_ptr<GroupData>> groups_;
   std::shared_ptr<const void> lifetime_;  // ends with it

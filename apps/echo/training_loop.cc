@@ -194,6 +194,10 @@ Tensor TrainingLoop::computed(const data::Batch& batch) const {
 std::vector<Tensor> TrainingLoop::learn(const data::Batch& batch) {
   before_.buffers.clear();
   for (const Tensor& buffer : net()->buffers()) before_.buffers.push_back(buffer.clone());
+  if (sharded_)
+    sharded_->zero_grad();
+  else
+    optimizer_->zero_grad();
   Tensor found, error;
   {
     const distributed::ActivityScope activity("in the forward pass");
@@ -201,10 +205,19 @@ std::vector<Tensor> TrainingLoop::learn(const data::Batch& batch) {
     found = computed(batch);
     error = loss(found, batch);
   }
-  const distributed::ActivityScope activity("in the backward pass");
-  const Stopwatch running(times_.backward);
-  // The loss is a sum over the batch, and gradients come to their mean over the ranks.
-  (rank_count() == 1 ? error : error * static_cast<double>(rank_count())).backward();
+  {
+    const distributed::ActivityScope activity("in the backward pass");
+    const Stopwatch running(times_.backward);
+    // The loss is a sum over the batch, and gradients come to their mean over the ranks.
+    (rank_count() == 1 ? error : error * static_cast<double>(rank_count())).backward();
+  }
+  {
+    const Stopwatch running(times_.update);
+    if (!sharded_)
+      optimizer_->step_if_finite(error);
+    else if (std::isfinite(error.item<double>()))
+      sharded_->step();
+  }
   return {sums(found.detach(), batch), error.detach()};
 }
 
@@ -264,18 +277,7 @@ bool TrainingLoop::step() {
     const Stopwatch running(times_.backward);
     value = finite_loss(results[1], batch);  // a GPU has all of its work by then
   }
-  {
-    const Stopwatch running(times_.update);
-    // Gradients go here, so that they are gone when the next step begins.
-    if (sharded_) {
-      sharded_->step();
-      sharded_->zero_grad();
-    } else {
-      optimizer_->step();
-      optimizer_->zero_grad();
-    }
-    if (schedule_.every_step) schedule_.schedule->step();
-  }
+  if (schedule_.every_step) schedule_.schedule->step();
   const Totals mine = totals_of(results[0], value, batch);
   ++steps_;
   ++in_epoch_;

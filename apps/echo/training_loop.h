@@ -70,7 +70,7 @@ class TrainingLoop {
   TrainingLoop& operator=(const TrainingLoop&) = delete;
 
   /// One step; false when the epoch has no more batches. Throws Failure(diverged) when the loss
-  /// isn't finite (all is then what it was before the step), and data::SampleError.
+  /// isn't finite (the network is then what it was before the step), and data::SampleError.
   bool step();
   /// Whether step() ended with an error after it had its batch: state() is then of no step.
   bool in_step() const { return in_step_; }
@@ -163,12 +163,12 @@ class TrainingLoop {
  private:
   /// Makes the optimizer and the schedule of the present epochs.
   void begin_steps();
-  /// Forward and backward: the output's sums() and the loss. On one GPU they are a graph from the
-  /// third step on, and the host has nothing to do meanwhile.
+  /// Forward, backward and, where the loss is finite, update: the output's sums() and the loss. On
+  /// one GPU they are a graph from the third step on, and the host has nothing to do meanwhile.
   std::vector<Tensor> learn(const data::Batch& batch);
   std::vector<Tensor> learn_on_device(const data::Batch& batch);
   Totals totals_of(const Tensor& sums, double loss, const data::Batch& batch) const;
-  /// Throws where it isn't finite, and all is as it was before the step.
+  /// Throws where it isn't finite, and the network is as it was before the step.
   double finite_loss(const Tensor& loss, const data::Batch& batch);
   const optim::Optimizer& optimizer() const { return sharded_ ? sharded_->own() : *optimizer_; }
   Tensor computed(const data::Batch& batch) const;

@@ -4,6 +4,7 @@
 #include <aorta/core/parallel_for.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace aorta::cpu {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 // The tensors lie one behind the other in one range of elements, so that many small ones are one
 // piece of work.
 void run(const UpdateArgs& args) {
+  if (args.must_be_finite && !std::isfinite(*args.must_be_finite)) return;
   const auto choose = for_isa(v2::update_function, v3::update_function, v4::update_function);
   const UpdateFunction function = choose(args.rule, args.dtype);
   parallel_for(0, args.count(), kThreadGrain, [&](int64_t first, int64_t end) {

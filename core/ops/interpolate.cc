@@ -193,7 +193,7 @@ void check_mode(const Tensor& input, const InterpolateOptions& options) {
   }
   check(!options.antialias || options.mode == InterpolateMode::bilinear ||
             options.mode == InterpolateMode::bicubic,
-        op, "antialias is for bilinear and bicubic", "another mode");
+        op, "antialias is for bilinear and bicubic", to_string(options.mode));
   for (int d = 1; d < n; ++d)
     check(input.shape()[d] > 0 && input.shape()[d] <= kLargest / 4, op,
           "sizes must be positive and below 2^29, but that of the batch", input.shape());
@@ -234,6 +234,12 @@ Dims sizes_of(const Tensor& input, const InterpolateOptions& options) {
 }
 
 }  // namespace
+
+const char* to_string(InterpolateMode mode) {
+  constexpr const char* kNames[] = {"nearest", "nearest-exact", "linear", "bilinear",
+                                    "bicubic", "trilinear",     "area"};
+  return kNames[static_cast<size_t>(mode)];
+}
 
 InterpolatePlanRef kernel::transposed_plan(const InterpolatePlan& plan) {
   InterpolatePlan result{plan.spatial, {}};

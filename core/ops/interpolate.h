@@ -20,6 +20,8 @@ enum class InterpolateMode : uint8_t {
   trilinear,
   area
 };
+/// PyTorch's name: "nearest-exact".
+const char* to_string(InterpolateMode mode);
 
 /// Either `size` or `scale_factor`: a number for each spatial dimension or one for all.
 struct InterpolateOptions {

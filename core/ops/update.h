@@ -26,6 +26,8 @@ struct UpdateArgs {
   std::span<const UpdateNumbers<double>> numbers;
   // Where they are on the device instead: of a captured step, or computed there.
   const UpdateNumbers<double>* live = nullptr;
+  // On the device, or null: where it is NaN or infinite, nothing changes.
+  const double* must_be_finite = nullptr;
   int64_t count() const {
     return tensors.empty() ? 0 : tensors.back().first + tensors.back().count;
   }

@@ -142,7 +142,7 @@ std::vector<BadCall> bad_calls() {
       {[] {
          interpolate(ones({1, 1, 4}), {.size = {2}, .antialias = true});
        },
-       "interpolate: antialias is for bilinear and bicubic, got another mode"},
+       "interpolate: antialias is for bilinear and bicubic, got nearest"},
       {[] {
          interpolate(ones({1, 1, 4}), {});
        },

@@ -6,6 +6,7 @@
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/capture.h>
 #include <aorta/core/ops/attention.h>
+#include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/cross_entropy.h>
 #include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/embedding.h>
@@ -32,6 +33,9 @@
 #include <aorta/tests/cuda/captured_step.h>
 #include <aorta/tests/error_text.h>
 
+#include <algorithm>
+#include <limits>
+
 using namespace aorta;
 using namespace aorta::gpu_test;
 
@@ -55,6 +59,11 @@ struct Net {
   }
 };
 
+void add_state(const optim::Optimizer& optimizer, std::vector<Tensor>& to) {
+  const State state = optimizer.state();
+  for (const auto& [name, held] : state.tensors()) to.push_back(held.clone());
+}
+
 template <class Make>
 void expect_optimizer_follows(const char* name, const Make& make) {
   SCOPED_TRACE(name);
@@ -74,7 +83,7 @@ void expect_optimizer_follows(const char* name, const Make& make) {
       results.push_back(step(numbers({40}, static_cast<uint64_t>(10 + i))));
     }
     results.insert(results.end(), {p, q});
-    EXPECT_EQ(optimizer->state().values().size(), optimizer->state().values().size());
+    add_state(*optimizer, results);
     return results;
   });
 }
@@ -134,6 +143,39 @@ TEST_F(CapturedStep, EveryFusedOptimizerGoesOn) {
 }
 
 // A batch that is shorter has a graph of its own, and a leaf's gradient is the last call's.
+TEST_F(CapturedStep, AnInfiniteLossChangesNothing) {
+  const Tensor p = numbers({40}, 1).requires_grad_();
+  optim::Adam optimizer({p}, {.lr = 0.01});
+  auto step = capture([&](const Tensor& x) {
+    optimizer.zero_grad();
+    const Tensor loss = sum(square(p - x));
+    loss.backward();
+    optimizer.step_if_finite(loss);
+    return loss;
+  });
+  const auto everything = [&] {
+    std::vector<Tensor> all = {p.detach().clone()};
+    add_state(optimizer, all);
+    return all;
+  };
+  const auto same = [](const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const Tensor& x, const Tensor& y) { return equal(x, y); });
+  };
+  const Tensor good = numbers({40}, 2), bad = good.clone();
+  bad.select(0, 3).fill_(std::numeric_limits<double>::infinity());
+  for (int i = 0; i < kCalls; ++i) {
+    const std::vector<Tensor> before = everything();
+    EXPECT_FALSE(isfinite(step(bad)).item<bool>());
+    const std::vector<Tensor> after = everything();
+    EXPECT_TRUE(equal(after[0], before[0])) << i;
+    // The first step makes the state.
+    EXPECT_TRUE(i == 0 || same(after, before)) << i;
+    step(good);
+    EXPECT_FALSE(same(everything(), after)) << i;
+  }
+}
+
 TEST_F(CapturedStep, EachKindOfInputsHasAGraph) {
   int graphs_made = 0;
   expect_the_same_with_graphs([&](bool graphs) {

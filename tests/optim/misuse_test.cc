@@ -45,6 +45,16 @@ TEST(Misuse, OfEmptyFunctions) {
             "lambda_lr: the functions must be functions, got an empty one");
 }
 
+TEST(Misuse, OfALossThatIsNone) {
+  SGD sgd({leaf({1})});
+  EXPECT_EQ(error_of([&] { sgd.step_if_finite(Tensor()); }),
+            "optimizer: loss must be defined, got an undefined tensor");
+  EXPECT_EQ(error_of([&] { sgd.step_if_finite(ones({2})); }),
+            "optimizer: the loss must be one number, got [2]");
+  EXPECT_EQ(error_of([&] { sgd.step_if_finite(ones({}, {.dtype = DType::i64})); }),
+            "optimizer: the loss must be of a float dtype, got i64");
+}
+
 TEST(Misuse, OfAnOptimizerThatIsGone) {
   const char* wanted =
       "lr_scheduler: the optimizer must live longer than its schedule, got one that is gone";

@@ -1,5 +1,6 @@
 // What is special to RAdam, Rprop, ASGD, Adafactor and Muon: their options, and steps by hand.
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/tests/error_text.h>
 #include "optimizers.h"
@@ -30,6 +31,39 @@ TEST(Rules, RefuseBadOptions) {
             "muon: adjust_lr_fn must be original, match_rms_adamw or spectral_unclamped, got "
             "\"spectral\"");
   EXPECT_EQ(message_with<Muon>({}), "muon: parameters must be matrices, got [2]");
+}
+
+// With gradients that lie otherwise than their parameters, and parameters with gaps.
+TEST(Rules, AStepIsLeftOutWhereTheLossIsNotFinite) {
+  std::map<std::string, Make> all = runs();
+  all.insert(matrix_runs().begin(), matrix_runs().end());
+  const auto lay_out = [](const Tensor& x) { return stack({x, x}, -1).select(-1, 0); };
+  const auto everything = [](const Problem& problem, const Optimizer& optimizer) {
+    std::map<std::string, Tensor> found = optimizer.state().tensors();
+    for (auto& [name, tensor] : found) tensor = tensor.clone();
+    for (size_t i = 0; i < 2; ++i)
+      found["parameter " + std::to_string(i)] = problem.parameter(i).detach().clone();
+    return found;
+  };
+  for (const auto& [name, make] : all) {
+    const Problem problem(f64, lay_out, {2, 5}), other(f64, lay_out, {2, 5});
+    const auto optimizer = make(problem.groups()), steps = make(other.groups());
+    for (int64_t t = 1; t <= 3; ++t) {
+      problem.set_gradients(t);
+      other.set_gradients(t);
+      optimizer->step_if_finite(tensor(0.5f));
+      steps->step();
+    }
+    const auto before = everything(problem, *optimizer), stepped = everything(other, *steps);
+    ASSERT_EQ(before.size(), stepped.size()) << name;
+    for (const auto& [what, tensor] : before) expect_same_bits(tensor, stepped.at(what), name);
+    for (const double loss : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+      problem.set_gradients(4);
+      optimizer->step_if_finite(tensor(loss));
+      for (const auto& [what, tensor] : everything(problem, *optimizer))
+        expect_same_bits(tensor, before.at(what), name + ": " + what);
+    }
+  }
 }
 
 TEST(Rules, RpropOfNaNAndOfTurns) {
