@@ -1,4 +1,5 @@
 #include <aorta/aorta.h>
+#include <aorta/apps/echo/background_writer.h>
 #include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
@@ -39,6 +40,14 @@ double process_seconds() {
   fields >> started;
   uptime >> now;
   return now - started / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+/// The state as it is now, wherever its tensors lie.
+State on_host(const State& state) {
+  State copy;
+  for (const auto& [name, tensor] : state.tensors()) copy.set(name, tensor.cpu());
+  for (const auto& [name, value] : state.values()) copy.set(name, value);
+  return copy;
 }
 
 /// A run: a job in its folder. Of several processes the first one has the folder and the console,
@@ -268,6 +277,7 @@ class Run {
       std::string text = error.what();
       try {
         if (!loop().in_step() && rank_count() == 1) save();
+        writer_.finish();
       } catch (const Error& second) {
         text +=
             std::string("; what was learnt since the last checkpoint is lost: ") + second.what();
@@ -296,15 +306,15 @@ class Run {
       history_.rows.push_back(history_row(epoch, training, *totals, loop().scores(),
                                           options_.batch_size, loop().device()));
     if (at_last_step()) finished_ = true;
+    std::optional<State> weights;
     if (best) {
-      State state = loop().network_state();
-      state.set("best.epoch", epoch);
-      state.set("best.loss", validation.mean_loss());
-      folder_.save(state, "best.safetensors");
+      weights = loop().network_state();
+      weights->set("best.epoch", epoch);
+      weights->set("best.loss", validation.mean_loss());
     }
     if (records_) records_->write_epoch(history_, job_);
     loop().end_epoch();
-    save();
+    save(weights);
   }
 
   void restore_times(const State& checkpoint) {
@@ -314,7 +324,9 @@ class Run {
     }
   }
 
-  void save() {
+  /// Saves a checkpoint and, before it, weights that are the best so far. A GPU goes on meanwhile:
+  /// what goes wrong is then said by the next save, or at the end.
+  void save(const std::optional<State>& best = {}) {
     const distributed::ActivityScope activity("saving a checkpoint");
     const double start = seconds_now();
     State state = loop().state();
@@ -325,7 +337,15 @@ class Run {
       state.set("run.args", job_.args());
       for (const auto& [name, seconds] : kRunTimes)
         state.set(std::string("times.") + name, loop().times().*seconds);
-      folder_.save(state, "checkpoint.safetensors", 1);
+      const auto write = [this](const State& checkpoint, const std::optional<State>& weights) {
+        if (weights) folder_.save(*weights, "best.safetensors");
+        folder_.save(checkpoint, "checkpoint.safetensors", 1);
+      };
+      if (rank_count() > 1 || !loop().device().is_cuda()) return write(state, best);
+      writer_.write([write, checkpoint = on_host(state),
+                     weights = best ? std::optional(on_host(*best)) : std::nullopt] {
+        write(checkpoint, weights);
+      });
     });
     saved_ = seconds_now();
     loop().times().save += saved_ - start;
@@ -335,9 +355,9 @@ class Run {
   int finish() {
     write_profile();              // of fewer steps
     if (history_.rows.empty()) {  // --num_epochs 0: the weights that were given
-      folder_.save(loop().network_state(), "best.safetensors");
-      save();
+      save(loop().network_state());
     }
+    writer_.finish();
     if (!is_first_rank()) return 0;  // it waits at the end of the program
     const double start = seconds_now();
     job_.evaluate(folder_, console_, [&](const std::string& label) {
@@ -356,6 +376,7 @@ class Run {
 
   int stop() {
     save();
+    writer_.finish();
     console_.line(fmt::format("stopped by {} after step {} of {}; everything is saved",
                               signal_name(loop().stop_signal()), loop().epoch_steps(),
                               epoch_text()));
@@ -369,6 +390,7 @@ class Run {
   Console console_;
   History history_;
   std::optional<RunRecords> records_;
+  BackgroundWriter writer_;
   std::optional<Profiler> profiler_;
   bool finished_ = false;  // --max_steps is reached
   bool first_step_ = true;
