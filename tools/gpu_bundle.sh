@@ -9,25 +9,31 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 tools/setup.sh
 
 archs=${AORTA_BUNDLE_ARCHS:-90-real}
-limit_mib=44
+limit_mib=60
 # What the other machine has.
 theirs='^(linux-vdso|ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libcuda|libcublasLt|libcudnn|libnccl)\.so'
 
-programs=(tests/cuda/cuda_test tests/cuda/runtime_rules_test tools/bench/bench apps/echo/aorta-echo)
-targets=(//tests/cuda:cuda_test //tests/cuda:runtime_rules_test //tools/bench:bench //apps/echo:aorta-echo //cuda:libaorta_cuda.so)
+programs=(tests/cuda/cuda_test tests/cuda/runtime_rules_test tests/data/stager_gpu_test tests/nn/parallel/parallel_gpu_test
+  tests/apps/echo/echo_gpu_test tools/bench/bench apps/echo/aorta-echo)
+targets=(//cuda:libaorta_cuda.so)
+for program in "${programs[@]}"; do targets+=("//${program%/*}:${program##*/}"); done
 flags=(-c opt --config=cuda "--cuda_archs=$archs")
 aorta_bazel build "${flags[@]}" "${targets[@]}"
 bin=$(aorta_bazel info "${flags[@]}" bazel-bin 2>/dev/null)
 
 bundle=$folder/aorta-gpu
 rm -rf "$bundle"
-mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/fixtures/core"
+mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/fixtures/core" "$bundle/apps/echo"
+programs_of_bundle=()
 for file in "${programs[@]}" cuda/libaorta_cuda.so; do
-  strip -o "$bundle/bin/$(basename "$file")" "$bin/$file"
+  programs_of_bundle+=("$bundle/bin/${file##*/}")
+  strip -o "${programs_of_bundle[-1]}" "$bin/$file"
 done
+# Where the tests find them.
+ln -s ../../bin/aorta-echo "$bundle/apps/echo/aorta-echo"
+cp apps/echo/weights/left_ventricle.safetensors "$bundle/apps/echo/"
 mkdir -p "$bundle/bin/bench.runfiles/aorta/tools/bench"
 cp tools/bench/*.py "$bundle/bin/bench.runfiles/aorta/tools/bench/"
-programs_of_bundle=("$bundle/bin/cuda_test" "$bundle/bin/runtime_rules_test" "$bundle/bin/bench" "$bundle/bin/aorta-echo" "$bundle/bin/libaorta_cuda.so")
 ldd "${programs_of_bundle[@]}" | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u | while read -r name path; do
   [[ $name =~ $theirs ]] || cp -L "$path" "$bundle/lib/$name"
 done

@@ -52,6 +52,7 @@ case ${1:-} in
     ;;
 esac
 echo "GPU: ${gpu:-none seen by nvidia-smi}"
+cd "$here" # where tests find programs and weights
 programs=("$here"/bin/*_test)
 for argument; do
   [[ $argument == --gtest_list_tests || $argument == --help ]] || continue

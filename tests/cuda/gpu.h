@@ -4,6 +4,7 @@
 #include <aorta/core/device_backend.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/tensor.h>
+#include <aorta/tests/needs_gpu.h>
 
 #include <gtest/gtest.h>
 
@@ -15,12 +16,9 @@
 
 namespace aorta::gpu_test {
 
-/// A test that needs a GPU; skips, with the reason, where there is none.
-class Gpu : public testing::Test {
+/// A test of what a GPU does, which waits for it in the end.
+class Gpu : public NeedsGpu {
  protected:
-  void SetUp() override {
-    if (!cuda::is_available()) GTEST_SKIP() << "no GPU: " << cuda::unavailable_reason();
-  }
   void TearDown() override {
     if (cuda::is_available()) synchronize("cuda:0");
   }
@@ -53,7 +51,8 @@ inline int64_t element_limit() {
 /// Elements whose copy takes a GPU so long that the host is there before it. The emulated device
 /// comes late however few they are.
 inline int64_t elements_that_take_long() {
-  return std::getenv("AORTA_CUDA_PLUGIN") ? 1 << 16 : 32 << 20;
+  const char* const plugin = std::getenv("AORTA_CUDA_PLUGIN");
+  return plugin && std::strstr(plugin, "emulated") ? 1 << 16 : 32 << 20;
 }
 
 /// Fills the blocks that the allocator gives out next with 0xff: NaN in every floating dtype.

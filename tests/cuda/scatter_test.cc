@@ -53,10 +53,10 @@ TEST_F(CudaScatter, RowsOfEveryDtype) {
 }
 
 TEST_F(CudaScatter, RunsThroughManyRounds) {
-  // 70,000 items: 2,188 parts, 70, and 4.
+  // 33,000 items: 1,032 parts, 33, and 2.
   for (const int64_t rows : {1, 2, 40}) {
-    const Tensor x = whole_numbers(0, 2, {rows}, f32), values = whole_numbers(-3, 4, {70000}, f32);
-    const Tensor index = whole_numbers(0, rows, {70000});
+    const Tensor x = whole_numbers(0, 2, {rows}, f32), values = whole_numbers(-3, 4, {33000}, f32);
+    const Tensor index = whole_numbers(0, rows, {33000});
     expect_same([&](auto to) { return scatter_add(to(x), 0, to(index), to(values)); });
   }
 }

@@ -6,6 +6,7 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/process/init.h>
 #include <aorta/data/loader.h>
+#include <aorta/tests/needs_gpu.h>
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -23,6 +24,8 @@ const bool is_begun = [] {
   init(1, &name);
   return true;
 }();
+
+using StagerWorkers = NeedsGpu;
 
 constexpr int64_t kPixels = 3000, kBatch = 4;
 
@@ -103,22 +106,20 @@ void expect_whole(std::shared_ptr<const Dataset> data, const DataLoaderOptions& 
 
 }  // namespace
 
-TEST(StagerWorkers, BatchesArriveWhole) {
-  ASSERT_TRUE(is_begun && cuda::is_available()) << cuda::unavailable_reason();
+TEST_F(StagerWorkers, BatchesArriveWhole) {
+  ASSERT_TRUE(is_begun);
   const std::vector<Tensor> expected = expected_of(41);
   for (const int workers : {1, 3})
     for (const bool pins : {true, false})
       expect_whole(make_dataset<Pictures>(41), options_with(workers, pins), expected);
 }
 
-TEST(StagerWorkers, AKilledWorkersBatchesComeFromAnother) {
-  ASSERT_TRUE(cuda::is_available()) << cuda::unavailable_reason();
+TEST_F(StagerWorkers, AKilledWorkersBatchesComeFromAnother) {
   expect_whole(make_dataset<Pictures>(41, 17), options_with(2, true), expected_of(41));
 }
 
 // Slots that the program copies itself, on a stream that is late.
-TEST(StagerWorkers, PinnedBatchesStayForTheProgramsCopies) {
-  ASSERT_TRUE(cuda::is_available()) << cuda::unavailable_reason();
+TEST_F(StagerWorkers, PinnedBatchesStayForTheProgramsCopies) {
   const std::vector<Tensor> expected = expected_of(41);
   DataLoader loader(make_dataset<Pictures>(41), options_with(2, true));
   std::vector<Tensor> moved;

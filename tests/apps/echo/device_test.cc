@@ -9,6 +9,7 @@
 #include <aorta/core/dispatch/op_table.h>
 #include <aorta/tests/apps/echo/dataset.h>
 #include <aorta/tests/child_program.h>
+#include <aorta/tests/needs_gpu.h>
 #include <aorta/tests/test_folder.h>
 
 #include <gtest/gtest.h>
@@ -24,6 +25,9 @@
 
 namespace aorta::echo {
 namespace {
+
+using ChosenDevice = NeedsGpu;
+using EchoOnADevice = NeedsGpu;
 
 TrainOptions options_on(const std::string& folder, const std::string& device) {
   TrainOptions options;
@@ -99,7 +103,11 @@ void run_to(int64_t last, const std::vector<std::string>& flags, const std::stri
             std::map<int64_t, Saved>& saved) {
   std::vector<std::string> command = {"apps/echo/aorta-echo", "train", "--output", run};
   command.insert(command.end(), flags.begin(), flags.end());
-  ChildProgram program(command, {"LD_LIBRARY_PATH=tests/cuda/emulated/driver"});
+  const char* const others = std::getenv("LD_LIBRARY_PATH");  // CUDA's, on a machine with a GPU
+  ChildProgram program(
+      command, {std::string("LD_LIBRARY_PATH=tests/cuda/emulated/driver:") + (others ? others : ""),
+                // The other tests have launched the same, and looked.
+                "AORTA_EMULATED_RACES=0"});
   std::filesystem::file_time_type seen;
   while (saved.empty() || saved.rbegin()->first < last) {
     ASSERT_TRUE(program.runs()) << "it ended by itself: " << program.wait();
@@ -172,8 +180,7 @@ void write_all_to_train(const std::string& real, const TestFolder& folder) {
 
 }  // namespace
 
-TEST(Device, AutoIsAGpuWhereThereIsOne) {
-  ASSERT_TRUE(cuda::is_available()) << cuda::unavailable_reason();
+TEST_F(ChosenDevice, AutoIsAGpuWhereThereIsOne) {
   const auto nothing = [](Device) {};
   EXPECT_EQ(choose_device("auto", nothing), Device("cuda:0"));
   EXPECT_EQ(choose_device("cuda:0", nothing), Device("cuda:0"));
@@ -181,7 +188,7 @@ TEST(Device, AutoIsAGpuWhereThereIsOne) {
 }
 
 // A kernel may be missing of an op that no network has, and not of one that the step has.
-TEST(Device, AutoIsTheCpuWhereTheGpuLacksAKernelOfTheStep) {
+TEST_F(ChosenDevice, AutoIsTheCpuWhereTheGpuLacksAKernelOfTheStep) {
   const TrainOptions options = options_on(testing::tiny_echo_folder("lacks"), "auto");
   const Segmenter segmenter = make_segmenter("unet_small", {30, 30, 30}, {50, 50, 50});
   const auto found = [&](Device device) { segmenter.try_on(device); };
@@ -207,7 +214,7 @@ TEST(Device, AutoIsTheCpuWhereTheGpuLacksAKernelOfTheStep) {
   EXPECT_EQ(choose_device("cuda:0", found), Device("cuda:0"));
 }
 
-TEST(Device, WhatIsTriedRunsOnTheCpuToo) {
+TEST(TriedStep, RunsOnTheCpuToo) {
   TrainOptions clips = options_on("", "cpu");
   clips.model_name = "unet_3d";
   clips.pretrain_epochs = 1;
@@ -223,7 +230,7 @@ TEST(Device, WhatIsTriedRunsOnTheCpuToo) {
 
 // A step takes an emulated device seconds, so there are few; from the third one on they are a
 // graph.
-TEST(EchoOnADevice, TrainingHasTheLossesOfTheCpuAndGoesOnWithTheSameBits) {
+TEST_F(EchoOnADevice, TrainingHasTheLossesOfTheCpuAndGoesOnWithTheSameBits) {
   const std::string folder = testing::tiny_echo_folder("device");
   const TrainOptions options = options_on(folder, "cuda:0");
   const std::vector<double> here = losses_on(options, 4);
@@ -231,7 +238,7 @@ TEST(EchoOnADevice, TrainingHasTheLossesOfTheCpuAndGoesOnWithTheSameBits) {
   EXPECT_EQ(losses_on(options, 4, 3), here);
 }
 
-TEST(EchoOnADevice, TheProgramIsKilledAndHasTheLossesOfTheCpu) {
+TEST_F(EchoOnADevice, TheProgramIsKilledAndHasTheLossesOfTheCpu) {
   const std::string folder = testing::tiny_echo_folder("program", 12);
   const auto options = [&](const char* device) {
     TrainOptions given = options_on(folder, device);
@@ -243,7 +250,7 @@ TEST(EchoOnADevice, TheProgramIsKilledAndHasTheLossesOfTheCpu) {
   EXPECT_LT(cpu.back(), cpu.front());
 }
 
-TEST(EchoOnADevice, TheProgramHasTheLossesOfTheCpuOnRealVideos) {
+TEST_F(EchoOnADevice, TheProgramHasTheLossesOfTheCpuOnRealVideos) {
   const char* real = std::getenv("AORTA_ECHO");
   if (!real) GTEST_SKIP() << "AORTA_ECHO names no data";
   const TestFolder folder;
@@ -259,7 +266,7 @@ TEST(EchoOnADevice, TheProgramHasTheLossesOfTheCpuOnRealVideos) {
   expect_near(losses_of_program(options("cuda:0"), 20, 9), losses_on(options("cpu"), 20));
 }
 
-TEST(EchoOnADevice, SeveralHaveTheLossesOfOne) {
+TEST_F(EchoOnADevice, SeveralHaveTheLossesOfOne) {
   if (device_count(DeviceType::cuda) < 2) GTEST_SKIP() << "one GPU";
   const std::string folder = testing::tiny_echo_folder("several");
   TrainOptions two = options_on(folder, "auto"), one = options_on(folder, "cpu");
@@ -269,7 +276,7 @@ TEST(EchoOnADevice, SeveralHaveTheLossesOfOne) {
   expect_near(losses_on(two, 2), losses_on(one, 2));
 }
 
-TEST(EchoOnADevice, AStepThatDivergesChangesNothing) {
+TEST_F(EchoOnADevice, AStepThatDivergesChangesNothing) {
   Trainer trainer(options_on(testing::tiny_echo_folder("diverges"), "cuda:0"));
   const auto step = [&] {
     if (trainer.step()) return;
@@ -295,7 +302,7 @@ TEST(EchoOnADevice, AStepThatDivergesChangesNothing) {
     EXPECT_TRUE(equal(after[i].second, before[i])) << after[i].first;
 }
 
-TEST(EchoOnADevice, FindsWhatItFindsOnTheCpu) {
+TEST_F(EchoOnADevice, FindsWhatItFindsOnTheCpu) {
   const std::string folder = testing::tiny_echo_folder("finds", 2);
   const auto found_on = [&](const char* device) {
     manual_seed(3);
@@ -316,7 +323,7 @@ TEST(EchoOnADevice, FindsWhatItFindsOnTheCpu) {
   for (size_t i = 0; i < cpu.size(); ++i) EXPECT_NEAR(here[i], cpu[i], 0.01 * cpu[i]) << i;
 }
 
-TEST(EchoOnADevice, RealVideosHaveTheBeatsOfTheCpu) {
+TEST_F(EchoOnADevice, RealVideosHaveTheBeatsOfTheCpu) {
   const char* folder = std::getenv("AORTA_ECHO");
   if (!folder) GTEST_SKIP() << "AORTA_ECHO names no data";
   const auto found_on = [&](const char* device) {

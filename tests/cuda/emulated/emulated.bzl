@@ -5,7 +5,7 @@
 """
 
 load("@rules_cc//cc:defs.bzl", "cc_library")
-load("//bazel:aorta.bzl", "AORTA_COPTS", "CXX_COPTS", "aorta_library", "aorta_test")
+load("//bazel:aorta.bzl", "AORTA_COPTS", "CXX_COPTS", "aorta_gpu_test", "aorta_library", "aorta_test")
 
 # The double of the libraries is used by every access of every kernel.
 DOUBLE_COPTS = AORTA_COPTS + ["-O2", "-g1"]
@@ -104,7 +104,7 @@ _MODES = {
     "_threads": {"AORTA_EMULATED_MODE": "threads"},
 }
 
-def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_order = [], limited = [], huge = [], modes = list(_MODES), tags = [], **kwargs):
+def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_order = [], limited = [], huge = [], modes = list(_MODES), gpu = None, tags = [], **kwargs):
     """GoogleTest cases on the emulated device: NAME as late as the rules allow, NAME_eager, NAME_random, NAME_threads.
 
     modes: those of these that there are.
@@ -114,6 +114,7 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_ord
     huge: patterns of those that go past the limits of 32 bits: they run with small limits in each mode, in NAME_eager
         among the others and in NAME_limits, NAME_limits_random and NAME_limits_threads; and with the true ones, which
         takes many minutes and gigabytes, in NAME_huge, only when that is named.
+    gpu: the name of the same cases on a GPU, for the bundle (tools/gpu_bundle.sh), if there is to be one.
     limited: patterns of those that NAME_limits and the others of its kind run beside; where there are none, those aren't either.
     """
     plugin = "//tests/cuda/emulated:libaorta_cuda_emulated.so"
@@ -127,6 +128,8 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_ord
         alwayslink = True,
         deps = deps + ["@system//:gtest"],
     )
+    if gpu:
+        aorta_gpu_test(name = gpu, srcs = srcs, hdrs = hdrs, data = data, tags = ["manual"], deps = deps + ["@system//:gtest"], **kwargs)
     small = {"_limits" + mode: dict(_MODES[mode], AORTA_CUDA_LIMITS = _LIMITS) for mode in modes if "AORTA_CUDA_LIMITS" not in _MODES[mode]}
     few = dict(small if limited else {}, _huge = {}) if huge else {}
     for mode in modes + few.keys():

@@ -1,4 +1,5 @@
 #include <aorta/tests/cuda/emulated/races.h>
+#include <aorta/tests/cuda/emulated/settings.h>
 
 #include <algorithm>
 
@@ -6,8 +7,9 @@ namespace aorta::emulated {
 
 void Races::begin() {
   ++launch_;
-  full_ = false;
-  if (pages_.size() < kMostPages / 2 && launch_ != 0) return;
+  most_pages_ = settings().races / kPage;
+  full_ = most_pages_ == 0;
+  if (pages_.size() < most_pages_ / 2 && launch_ != 0) return;
   pages_.clear();
   for (Recent& recent : recent_) recent = {};
 }
@@ -17,7 +19,7 @@ Races::Page* Races::page_of(uintptr_t number) {
   if (recent.page && recent.number == number) return recent.page;
   auto place = pages_.find(number);
   if (place == pages_.end()) {
-    if ((full_ = pages_.size() >= kMostPages)) return nullptr;
+    if ((full_ = pages_.size() >= most_pages_)) return nullptr;
     place = pages_.emplace(number, std::make_unique<Page>()).first;
   }
   recent = {number, place->second.get()};

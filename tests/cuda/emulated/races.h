@@ -19,8 +19,8 @@ enum class Touch { read, write, atomic };
 /// Finds races inside one launch, from who touched each byte last and not from who happened to come
 /// first: two threads of a block without a barrier between them, or two blocks, and one writes.
 ///
-/// What it remembers is limited: once a launch has touched `kMostPages` pages of 4 KiB it isn't
-/// looked at any more.
+/// What it remembers is limited: once a launch has touched as many bytes as the settings say, in
+/// pages of 4 KiB, it isn't looked at any more.
 class Races {
  public:
   /// Begins a launch: what was before is done.
@@ -34,7 +34,7 @@ class Races {
             Toucher& other);
 
  private:
-  static constexpr size_t kPage = 4096, kMostPages = 1024;
+  static constexpr size_t kPage = 4096;
   // In the place of a thread's number: several lanes of warp w are kLanes + w.
   static constexpr uint32_t kLanes = 1024, kMany = 2047, kManyBlocks = (1u << 20) - 1;
   struct Mark {
@@ -88,6 +88,7 @@ class Races {
   };
   Recent recent_[64];
   uint32_t launch_ = 0;
+  size_t most_pages_ = 0;
   bool full_ = false;
 };
 

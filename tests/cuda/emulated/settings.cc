@@ -32,6 +32,7 @@ Settings read_settings() {
   s.order = static_cast<Order>(choice("AORTA_EMULATED_ORDER", {"forward", "reverse", "random"}, 0));
   s.seed = number("AORTA_EMULATED_SEED", s.seed);
   s.devices = static_cast<int>(number("AORTA_EMULATED_DEVICES", 3));
+  s.races = number("AORTA_EMULATED_RACES", s.races);
   return s;
 }
 

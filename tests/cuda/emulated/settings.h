@@ -19,12 +19,14 @@ enum class Order { forward, reverse, random };
 /// What the emulated machine is like. Read from the environment once:
 ///   AORTA_EMULATED_MODE=eager|lazy|random|threads   AORTA_EMULATED_ORDER=forward|reverse|random
 ///   AORTA_EMULATED_SEED=N                   AORTA_EMULATED_DEVICES=N
+///   AORTA_EMULATED_RACES=BYTES
 struct Settings {
   Mode mode = Mode::lazy;
   Order order = Order::forward;
   uint64_t seed = 1;
   int devices = 3;
-  int multiprocessors = 2;  // few, so that loops over the grid take more than one round
+  size_t races = size_t{4} << 20;  // bytes of a launch among which races are looked for
+  int multiprocessors = 2;         // few, so that loops over the grid take more than one round
   size_t device_bytes = size_t{16} << 30;
   int patience = 20000;  // milliseconds that a rank of a communicator waits for the others
 };

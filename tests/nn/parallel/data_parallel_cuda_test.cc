@@ -2,6 +2,7 @@
 #include <aorta/aorta.h>
 #include <aorta/nn/parallel/data_parallel.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/needs_gpu.h>
 
 #include <gtest/gtest.h>
 
@@ -21,11 +22,19 @@ double largest_difference(const Tensor& a, const Tensor& b) {
          std::max(1.0, max(abs(b.cpu())).item<double>());
 }
 
-TEST(DataParallelCuda, IsTheModuleOnTheWholeBatch) {
+// So many GPUs; where there are fewer, some of them are listed again.
+std::vector<Device> gpus(std::initializer_list<int> numbers) {
+  std::vector<Device> list;
+  for (const int number : numbers)
+    list.push_back("cuda:" + std::to_string(number % device_count(DeviceType::cuda)));
+  return list;
+}
+
+using DataParallelCuda = NeedsGpu;
+
+TEST_F(DataParallelCuda, IsTheModuleOnTheWholeBatch) {
   manual_seed(2);
-  const std::vector<std::vector<Device>> lists = {
-      {"cuda:0", "cuda:1", "cuda:2"}, {"cuda:0", "cuda:0"}, {"cuda:2", "cuda:0"}};
-  for (const std::vector<Device>& devices : lists) {
+  for (const std::vector<Device>& devices : {gpus({0, 1, 2}), gpus({0, 0}), gpus({2, 0})}) {
     for (const int64_t batch : {2, 5, 6}) {
       Net net;
       net.to(f64);
@@ -50,12 +59,12 @@ TEST(DataParallelCuda, IsTheModuleOnTheWholeBatch) {
   }
 }
 
-TEST(DataParallelCuda, TrainsAsTheCpuDoes) {
+TEST_F(DataParallelCuda, TrainsAsTheCpuDoes) {
   Net net;
   net.to(f64);
   Net whole = clone(net);
   net.to(Device("cuda:0"));
-  const DataParallel parallel(net, {"cuda:0", "cuda:1", "cuda:2"});
+  const DataParallel parallel(net, gpus({0, 1, 2}));
   optim::SGD of_net(net.parameters(), {.lr = 0.1}), of_whole(whole.parameters(), {.lr = 0.1});
   const Tensor x = randn({7, 4}, {.dtype = f64});
   for (int step = 0; step < 4; ++step) {
@@ -71,7 +80,7 @@ TEST(DataParallelCuda, TrainsAsTheCpuDoes) {
 }
 
 // Over ranks batch_norm is composed of other ops.
-TEST(DataParallelCuda, SynchronizedBatchNormIsThatOfTheWholeBatch) {
+TEST_F(DataParallelCuda, SynchronizedBatchNormIsThatOfTheWholeBatch) {
   struct Normed : Module {
     Linear linear{*this, "linear", 4, 3};
     BatchNorm1d norm{*this, "norm", 3};
@@ -81,7 +90,7 @@ TEST(DataParallelCuda, SynchronizedBatchNormIsThatOfTheWholeBatch) {
   Normed whole = clone(net);
   convert_sync_batchnorm(net);
   net.to(Device("cuda:0"));
-  const DataParallel parallel(net, {"cuda:0", "cuda:1", "cuda:2"});
+  const DataParallel parallel(net, gpus({0, 1, 2}));
   const Tensor x = randn({7, 4}, {.dtype = f64});
   const Tensor output = parallel(x), wanted = whole(x);
   EXPECT_LT(largest_difference(output.detach(), wanted.detach()), 1e-12);
@@ -91,20 +100,21 @@ TEST(DataParallelCuda, SynchronizedBatchNormIsThatOfTheWholeBatch) {
   EXPECT_LT(largest_difference(net.norm.running_var, whole.norm.running_var), 1e-12);
 }
 
-TEST(DataParallelCuda, TheModuleLiesOnTheFirstDevice) {
+TEST_F(DataParallelCuda, TheModuleLiesOnTheFirstDevice) {
   Net net;
   EXPECT_EQ(
       error_of([&] {
-        DataParallel(net, {"cuda:0", "cuda:1"});
+        DataParallel(net, {"cuda:0", "cuda:0"});
       }),
       "DataParallel: the module must lie on the first device, got hidden.weight on cpu for cuda:0");
   EXPECT_EQ(error_of([&] {
-              DataParallel(net, {"cuda:0", "cuda:7"});
+              DataParallel(net, {"cuda:0", "cuda:63"});
             }),
-            "DataParallel: the devices must exist, got cuda:7");
+            "DataParallel: the devices must exist, got cuda:63");
 }
 
-TEST(DataParallelCuda, AnErrorNamesTheDevice) {
+TEST_F(DataParallelCuda, AnErrorNamesTheDevice) {
+  if (device_count(DeviceType::cuda) < 2) GTEST_SKIP() << "one GPU";
   struct Fails : Module {
     Parameter weight{*this, "weight", ones({1}, {.device = "cuda:0"})};
     Tensor forward(const Tensor& x) const override {
