@@ -22,7 +22,7 @@ double time_step(int64_t width, int64_t batch, int parts, int threads, Device de
   optim::SGD optimizer(net.parameters(), {.lr = 1e-3});
   const auto images = tensor_split(rand({batch, 784}, {.device = device}), parts);
   double best = 1e9;
-  for (int64_t run = 0; run < std::clamp<int64_t>(30000 / width, 6, 300); ++run) {
+  for (int64_t run = 0; run < std::clamp<int64_t>(30000 / width, 6, 100); ++run) {
     const auto start = Clock::now();
     optimizer.zero_grad();
     autograd::OrderedBackward passes;  // adds the gradients of the parts, in their order

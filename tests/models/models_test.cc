@@ -151,8 +151,7 @@ TEST_P(Models, TrainsAsPyTorchDoes) {
       module->train();
       const std::vector<double> losses = fixtures().at(one.name + "/losses").to_vector<double>();
       const double lr = fixtures().at(one.name + "/lr").item<double>();
-      const std::vector<Tensor> parameters = module->parameters();
-      std::vector<Tensor> momentum(parameters.size());
+      optim::SGD optimizer(module->parameters(), {.lr = lr, .momentum = 0.9});
       for (size_t step = 0; step < losses.size(); ++step) {
         Tensor out, aux;
         if (const auto* network = dynamic_cast<Segmentation*>(&*module)) {
@@ -170,14 +169,9 @@ TEST_P(Models, TrainsAsPyTorchDoes) {
         } else if (step + 1 == losses.size()) {
           EXPECT_LE(difference(out, one, "after"), after_steps);
         }
+        optimizer.zero_grad();
         loss.backward();
-        const NoGradGuard no_grad;
-        for (size_t i = 0; i < parameters.size(); ++i) {
-          const Tensor g = parameters[i].grad();
-          momentum[i] = step == 0 ? g.clone() : momentum[i] * 0.9 + g;
-          sub_(parameters[i], momentum[i] * lr);
-        }
-        module->zero_grad();
+        if (step + 1 < losses.size()) optimizer.step();
       }
     }
   }
