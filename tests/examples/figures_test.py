@@ -1,7 +1,10 @@
 """Runs the programs of examples/ at their full size, and holds what docs/examples.md says that they reach.
 
-Half an hour on two CPUs, so it runs only when it is named: ./test.sh figures_test. Bounds leave room for another
-instruction set's rounding, which takes a training elsewhere.
+Half an hour on two CPUs, so it runs only when it is named:
+
+    bazel test -c opt --test_output=all --test_env=AORTA_MNIST //tests/examples:figures_test
+
+Bounds leave room for another instruction set's rounding, which takes a training elsewhere.
 """
 
 import os
