@@ -36,6 +36,14 @@ struct ActorCritic : nn::ModuleOf<ActorCritic> {
   nn::Linear critic{*this, "critic", 128, 1};
 };
 
+// `chosen` (T) are the logarithms of the chances of what was done, values (T) what the critic
+// expected, returns (T) what came.
+Tensor loss_of(const Tensor& chosen, const Tensor& values, const Tensor& returns) {
+  const Tensor target = (returns - returns.mean()) / (returns.std() + 1e-6);
+  const Tensor advantage = target - values.detach();
+  return (-chosen * advantage).sum() + smooth_l1_loss(values, target, Reduction::sum);
+}
+
 int main(int argc, char** argv) {
   aorta::init(argc, argv);
   const int episodes = argc > 1 ? std::stoi(argv[1]) : 400;
@@ -56,11 +64,8 @@ int main(int argc, char** argv) {
     std::vector<float> returns(chosen.size());
     float total = 0;
     for (size_t i = returns.size(); i-- > 0;) returns[i] = total = 1 + 0.99f * total;
-    Tensor target = tensor(returns);
-    target = (target - target.mean()) / (target.std() + 1e-6);
-    const Tensor value = stack(values), advantage = target - value.detach();
     optimizer.zero_grad();
-    ((-stack(chosen) * advantage).sum() + smooth_l1_loss(value, target, Reduction::sum)).backward();
+    loss_of(stack(chosen), stack(values), tensor(returns)).backward();
     optimizer.step();
     average += 0.05 * (pole.time - average);
     if (episode % 50 == 0)

@@ -26,16 +26,27 @@ struct CartPole {
   }
 };
 
+nn::Sequential make_policy() {
+  return nn::Sequential{nn::Linear(4, 128), nn::ReLU(), nn::Linear(128, 2)};
+}
+
+// REINFORCE's: `chosen` (T) are the logarithms of the chances of what was done, returns (T) what
+// each led to.
+Tensor loss_of(const Tensor& chosen, const Tensor& returns) {
+  const Tensor advantage = (returns - returns.mean()) / (returns.std() + 1e-6);
+  return (-chosen * advantage).sum();
+}
+
 int main(int argc, char** argv) {
   aorta::init(argc, argv);
   const int episodes = argc > 1 ? std::stoi(argv[1]) : 400;
   manual_seed(argc > 2 ? std::stoi(argv[2]) : 1);
-  const nn::Sequential policy{nn::Linear(4, 128), nn::ReLU(), nn::Linear(128, 2)};
+  const nn::Sequential policy = make_policy();
   optim::Adam optimizer(policy.parameters(), {.lr = 3e-3});
   double average = 10;
   for (int episode = 1; episode <= episodes; ++episode) {
     CartPole pole;
-    std::vector<Tensor> chosen;  // the logarithms of the chances of what it did
+    std::vector<Tensor> chosen;
     for (bool done = false; !done;) {
       const Tensor log_p = policy(tensor(pole.state)).log_softmax(-1);
       const int64_t action = multinomial(log_p.detach().exp(), 1).item<int64_t>();
@@ -46,10 +57,8 @@ int main(int argc, char** argv) {
     std::vector<float> returns(chosen.size());
     float total = 0;
     for (size_t i = returns.size(); i-- > 0;) returns[i] = total = 1 + 0.99f * total;
-    Tensor advantage = tensor(returns);
-    advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-6);
     optimizer.zero_grad();
-    (-stack(chosen) * advantage).sum().backward();
+    loss_of(stack(chosen), tensor(returns)).backward();
     optimizer.step();
     average += 0.05 * (pole.time - average);
     if (episode % 50 == 0)

@@ -1,8 +1,7 @@
 // Fine-tuning: a ResNet-18 with torchvision's weights gets a new head, which learns new classes
-// from eight images each; the rest of it stays as it is. Then it is shipped as an ONNX file.
+// from eight images each; the rest of it stays as it is. Then it is shipped as fine_tuned.onnx.
 //
-//     fine_tune [WEIGHTS.safetensors = what the program first learns, of other classes] [STEPS =
-//     60]                                                writes fine_tuned.onnx
+//     fine_tune [WEIGHTS.safetensors = what the program first learns, of others] [STEPS = 60]
 //
 // torchvision's come from Python:
 //     save_file(torchvision.models.resnet18(weights="DEFAULT").state_dict(),
@@ -36,6 +35,16 @@ float right(const nn::Module& net, const Images& images) {
   return 100 * (net(images.image).argmax(1) == images.label).to(f32).mean().item<float>();
 }
 
+// ResNet-18 as it was trained, but for a new head, which alone learns.
+nn::AnyModule with_new_head(const std::string& weights) {
+  const nn::AnyModule net = models::make("resnet18", {.num_classes = kClasses});
+  models::load_weights(*net, weights, {.leave_out = {"fc"}});
+  net->requires_grad_(false);
+  net->get_submodule("fc").requires_grad_();
+  net->eval();  // batch norm keeps its statistics
+  return net;
+}
+
 int main(int argc, char** argv) {
   aorta::init(argc, argv);
   manual_seed(0);
@@ -52,11 +61,7 @@ int main(int argc, char** argv) {
     }
     save(net->state_dict(), weights);
   }
-  const nn::AnyModule net = models::make("resnet18", {.num_classes = kClasses});
-  models::load_weights(*net, weights, {.leave_out = {"fc"}});
-  net->requires_grad_(false);
-  net->get_submodule("fc").requires_grad_();
-  net->eval();  // batch norm keeps its statistics
+  const nn::AnyModule net = with_new_head(weights);
   const Images few = draw(8 * kClasses, 0.5), unseen = draw(200, 0.5);
   optim::Adam optimizer(net->get_submodule("fc").parameters(), {.lr = 1e-2});
   for (int step = 1; step <= steps; ++step) {

@@ -39,6 +39,14 @@ void train(const std::string& name, const nn::Module& net, optim::Optimizer& opt
   }
 }
 
+nn::Sequential make_nielsen() {
+  return nn::Sequential{nn::Flatten(), nn::Linear(784, 30), nn::Sigmoid(), nn::Linear(30, 10),
+                        nn::Sigmoid()};
+}
+Tensor quadratic_cost(const Tensor& output, const Tensor& label) {
+  return (output - one_hot(label, 10)).square().sum() / 20;
+}
+
 int main(int argc, char** argv) try {
   aorta::init(argc, argv);
   manual_seed(1);
@@ -58,14 +66,10 @@ int main(int argc, char** argv) try {
   }
   if (which != "lenet") {
     data::DataLoader loader(digits, {.batch_size = 10, .shuffle = true});
-    const nn::Sequential net{nn::Flatten(), nn::Linear(784, 30), nn::Sigmoid(), nn::Linear(30, 10),
-                             nn::Sigmoid()};
+    const nn::Sequential net = make_nielsen();
     for (const Tensor& parameter : net.parameters()) nn::init::normal_(parameter);
     optim::SGD optimizer(net.parameters(), {.lr = 3});
-    const Loss loss = [](const Tensor& y, const Tensor& t) {
-      return (y - one_hot(t, 10)).square().sum() / 20;
-    };
-    train("784-30-10", net, optimizer, nullptr, loss, loader, wish ? wish : 30, unseen);
+    train("784-30-10", net, optimizer, nullptr, quadratic_cost, loader, wish ? wish : 30, unseen);
   }
 } catch (const Error& error) {
   std::cerr << error.what() << "\n";

@@ -1,8 +1,12 @@
 // Further networks of examples/, the very sources, trained as there.
+#include <aorta/onnx/onnx.h>
 #include <aorta/report/plot.h>
 #include <aorta/tests/programs/program.h>
+#include <aorta/tests/test_folder.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <iostream>
 #include <numbers>
 
@@ -11,8 +15,17 @@
 namespace ctc_digits_example {
 #include <aorta/examples/ctc_digits.cc>
 }
+namespace fine_tune_example {
+#include <aorta/examples/fine_tune.cc>
+}
 namespace graph_attention_example {
 #include <aorta/examples/graph_attention.cc>
+}
+namespace graph_convolution_example {
+#include <aorta/examples/graph_convolution.cc>
+}
+namespace mnist_example {
+#include <aorta/examples/mnist.cc>
 }
 namespace siamese_example {
 #include <aorta/examples/siamese.cc>
@@ -31,25 +44,6 @@ namespace vision_transformer_example {
 }
 
 namespace aorta::programs {
-namespace {
-
-// The losses of steps along the gradient of `loss_of(i)`, i the batch.
-template <class LossOf>
-Losses descend(optim::Optimizer& optimizer, const LossOf& loss_of,
-               optim::LRScheduler* schedule = nullptr) {
-  Losses losses;
-  for (int i = 0; i < kSteps; ++i) {
-    const Tensor loss = loss_of(i % 4);
-    optimizer.zero_grad();
-    loss.backward();
-    optimizer.step();
-    if (schedule) schedule->step();
-    losses.push_back(loss.item<double>());
-  }
-  return losses;
-}
-
-}  // namespace
 
 Losses style_transfer(DType dtype) {
   using namespace style_transfer_example;
@@ -115,11 +109,11 @@ Losses ctc_digits(DType dtype) {
 }
 
 Losses time_series(DType dtype) {
-  time_series_example::Waves net(6);
+  time_series_example::Waves net(16);
   set_weights(net, dtype);
   const Tensor start = 10 * data("time_series.start", {4, 1}, DType::f64);
-  const Tensor x = sin(0.3 * (start + arange(12, {.dtype = DType::f64}))).to(dtype);
-  optim::LBFGS optimizer(net.parameters(), {.lr = 0.8, .max_iter = 2});
+  const Tensor x = sin(0.3 * (start + arange(31, {.dtype = DType::f64}))).to(dtype);
+  optim::LBFGS optimizer(net.parameters(), {.lr = 0.8});
   Losses losses;
   for (int i = 0; i < kSteps; ++i) {
     const Tensor loss = optimizer.step([&] {
@@ -142,6 +136,56 @@ Losses siamese(DType dtype) {
   return descend(optimizer, [&](int i) {
     return siamese_example::contrastive_loss(net(images[i][0], images[i][1]), equal[i]);
   });
+}
+
+Losses graph_convolution(DType dtype) {
+  using namespace graph_convolution_example;
+  Net net;
+  net.drop.options.p = 0;
+  set_weights(net, dtype);
+  const SparseTensor edges =
+      normalized(integers("graph_convolution.ends", 20, {2, 40}), 20).to({.dtype = dtype});
+  const Tensor x = data("graph_convolution.nodes", {20, kFeatures}, dtype);
+  const Tensor group = integers("graph_convolution.groups", kGroups, {20});
+  const Tensor known = arange(20) < 10;
+  optim::Adam optimizer(net.parameters(), {.lr = 1e-2, .weight_decay = 5e-4});
+  return descend(optimizer,
+                 [&](int) { return nn::cross_entropy(net(edges, x)[known], group[known]); });
+}
+
+Losses lenet5(DType dtype) {
+  models::LeNet5 net;
+  set_weights(net, dtype);
+  const Tensor images = data("lenet5.images", {4, 4, 1, 28, 28}, dtype);
+  const Tensor labels = integers("lenet5.labels", 10, {4, 4});
+  optim::Adam optimizer(net.parameters());
+  optim::OneCycleLR schedule(optimizer, {.max_lr = {4e-3}, .total_steps = kSteps});
+  return descend(
+      optimizer, [&](int i) { return nn::cross_entropy(net(images[i]), labels[i]); }, &schedule);
+}
+
+Losses nielsen(DType dtype) {
+  nn::Sequential net = mnist_example::make_nielsen();
+  set_weights(net, dtype);
+  const Tensor images = (data("nielsen.images", {4, 10, 1, 28, 28}, dtype) + 1) / 2;
+  const Tensor labels = integers("nielsen.labels", 10, {4, 10});
+  optim::SGD optimizer(net.parameters(), {.lr = 3});
+  return descend(optimizer,
+                 [&](int i) { return mnist_example::quadratic_cost(net(images[i]), labels[i]); });
+}
+
+Losses fine_tune(DType dtype) {
+  const TestFolder folder;
+  const std::string file = folder.file("resnet18.safetensors");
+  const nn::AnyModule first = models::make("resnet18", {.num_classes = 7});
+  set_weights(*first, dtype);
+  save(first->state_dict(), file);
+  const nn::AnyModule net = fine_tune_example::with_new_head(file);
+  set_weights(*net, dtype);
+  const Tensor images = data("fine_tune.images", {4, 2, 3, 32, 32}, dtype);
+  const Tensor labels = integers("fine_tune.labels", 5, {4, 2});
+  optim::Adam optimizer(net->get_submodule("fc").parameters(), {.lr = 1e-2});
+  return descend(optimizer, [&](int i) { return nn::cross_entropy(net(images[i]), labels[i]); });
 }
 
 }  // namespace aorta::programs

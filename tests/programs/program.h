@@ -4,7 +4,7 @@
 #include <aorta/tests/models/formula.h>
 
 // Training programs as a user writes them, and what they share: weights and data by formula. The
-// twin of tests/fixtures/make_programs.py.
+// twin of tests/fixtures/make_programs.py and make_examples.py.
 
 namespace aorta::programs {
 
@@ -27,6 +27,22 @@ inline void set_weights(nn::Module& net, DType dtype) {
   NamedTensors state = net.state_dict();
   for (auto& [name, tensor] : state) tensor = models::state_value(name, tensor);
   net.load_state_dict(state);
+}
+
+/// The losses of steps along the gradient of `loss_of(i)`, i the batch.
+template <class LossOf>
+Losses descend(optim::Optimizer& optimizer, const LossOf& loss_of,
+               optim::LRScheduler* schedule = nullptr) {
+  Losses losses;
+  for (int i = 0; i < kSteps; ++i) {
+    const Tensor loss = loss_of(i % 4);
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+    if (schedule) schedule->step();
+    losses.push_back(loss.item<double>());
+  }
+  return losses;
 }
 
 Losses gpt(DType dtype);
@@ -52,5 +68,12 @@ Losses graph_attention(DType dtype);
 Losses ctc_digits(DType dtype);
 Losses time_series(DType dtype);
 Losses siamese(DType dtype);
+Losses graph_convolution(DType dtype);
+Losses actor_critic(DType dtype);
+Losses cart_pole(DType dtype);
+Losses custom_layer(DType dtype);
+Losses lenet5(DType dtype);
+Losses nielsen(DType dtype);
+Losses fine_tune(DType dtype);
 
 }  // namespace aorta::programs
