@@ -342,6 +342,7 @@ class Run {
         folder_.save(checkpoint, "checkpoint.safetensors", 1);
       };
       if (rank_count() > 1 || !loop().device().is_cuda()) return write(state, best);
+      writer_.finish();  // before there is another copy
       writer_.write([write, checkpoint = on_host(state),
                      weights = best ? std::optional(on_host(*best)) : std::nullopt] {
         write(checkpoint, weights);
