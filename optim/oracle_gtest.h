@@ -7,8 +7,13 @@
 //       EXPECT_OPTIMIZER_RULE(make, optim::SGDOptions{.lr = 0.1, .momentum = 0.9});
 //       EXPECT_OPTIMIZER_CONDUCT(make);
 //     }
+//     TEST(MyStepLR, FollowsItsForm) {
+//       const auto make = optim::oracle::schedule_maker<MyStepLR>(MyStepLR::Options{30});
+//       EXPECT_SCHEDULE_FORM(make, optim::StepLR::Options{30});
+//     }
 
 #include <aorta/optim/oracle.h>
+#include <aorta/optim/oracle_schedules.h>
 
 #include <gtest/gtest.h>
 
@@ -33,3 +38,8 @@ inline testing::AssertionResult as_assertion(const Result& result) {
 #define EXPECT_OPTIMIZER_CONDUCT(...) \
   EXPECT_TRUE(                        \
       ::aorta::optim::oracle::as_assertion(::aorta::optim::oracle::check_conduct(__VA_ARGS__)))
+/// EXPECT_SCHEDULE_FORM(make, form): a schedule of learning rates follows the form that the options
+/// of one of Aorta's stand for, or one of your own; a tolerance may follow.
+#define EXPECT_SCHEDULE_FORM(make, ...)             \
+  EXPECT_TRUE(::aorta::optim::oracle::as_assertion( \
+      ::aorta::optim::oracle::check_schedule(make, __VA_ARGS__)))
