@@ -126,7 +126,9 @@ std::string mistake_of(const ScheduleForm& form, const Rates& got) {
 }  // namespace
 
 ScheduleForm::ScheduleForm(std::string given_name, Function given_lr, int64_t given_steps)
-    : name(std::move(given_name)), lr(std::move(given_lr)), steps(given_steps) {}
+    : name(std::move(given_name)), lr(std::move(given_lr)), steps(given_steps) {
+  check(steps > 0, "schedule_form", "there must be a step to look at", steps);
+}
 
 ScheduleForm::ScheduleForm(const StepLR::Options& o)
     : ScheduleForm(

@@ -21,7 +21,7 @@ struct ScheduleForm {
   ScheduleForm(const OneCycleLR::Options& options);                   // NOLINT
   ScheduleForm(const CyclicLR::Options& options);                     // NOLINT
   ScheduleForm(const SWALR::Options& options);                        // NOLINT
-  /// Any other: the first `steps` steps are looked at.
+  /// Any other: the first `steps` steps, at least one, are looked at.
   ScheduleForm(std::string name, Function lr, int64_t steps);
 
   std::string name;

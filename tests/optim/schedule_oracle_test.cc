@@ -1,6 +1,7 @@
 // Every schedule follows its closed form, and schedules with known mistakes are told from it.
 #include <aorta/optim/oracle_gtest.h>
 #include <aorta/optim/oracle_schedules.h>
+#include <aorta/tests/error_text.h>
 
 #include <algorithm>
 #include <cmath>
@@ -105,19 +106,21 @@ std::string said_of(Made made) {
 
 TEST(ScheduleOracle, NamesTheMistake) {
   EXPECT_EQ(said_of(Made::right), "");
-  const auto ends_with = [](const std::string& text, const std::string& end) {
-    return text.size() >= end.size() && text.ends_with(end);
-  };
   for (const auto& [made, what] :
        {std::pair(Made::late, "; the rates come a step late"),
         {Made::early, "; the rates come a step early"},
         {Made::shared, "; each group has the first one's rates"},
         {Made::idle, "; the rate stays"},
         {Made::compounded, "; a factor of the first rate is taken of the one before it"}})
-    EXPECT_TRUE(ends_with(said_of(made), what)) << said_of(made);
+    EXPECT_TRUE(said_of(made).ends_with(what)) << said_of(made);
   EXPECT_EQ(said_of(Made::late).substr(0, 49), "StepLR: step 5, group 0: lr must be 0.03, got 0.3");
   EXPECT_NE(said_of(Made::other), "");
   EXPECT_EQ(said_of(Made::other).find(';'), std::string::npos) << said_of(Made::other);
+}
+
+TEST(ScheduleOracle, AFormHasSteps) {
+  EXPECT_EQ(error_of([] { oracle::lambda_form([](int64_t) { return 1.0; }, 0); }),
+            "schedule_form: there must be a step to look at, got 0");
 }
 
 // A schedule whose state leaves something out doesn't go on where it was.
