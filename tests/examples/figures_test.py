@@ -1,6 +1,6 @@
 """Runs the programs of examples/ at their full size, and holds what docs/examples.md says that they reach.
 
-Half an hour on two CPUs, so it runs only when it is named:
+Twenty minutes on two CPUs, so it runs only when it is named:
 
     bazel test -c opt --test_output=all --test_env=AORTA_MNIST //tests/examples:figures_test
 
