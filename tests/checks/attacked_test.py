@@ -52,7 +52,9 @@ NOT_ATTACKED = {
         "ArgumentReader ArgumentWriter Portable Process ProcessPool Recipe StallAccount TensorQueue",
     "needs OpenCV's plugin: tests/data/opencv_* and the program's siege": "VideoWriter mp4_problem write_video",
     "the inside of a tensor": "AutogradSlot TensorImpl",
-    "a harness for tests of optimizers": "Problem Result check_conduct check_rule check_trajectory maker trajectories",
+    "a harness for tests of optimizers":
+        "Problem Result ScheduleForm check_conduct check_rule check_schedule check_trajectory lambda_form maker multiplicative_form "
+        "schedule_maker trajectories",
     "adds a divergence of the user's for all time": "register_kl",
 }
 
