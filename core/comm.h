@@ -165,8 +165,10 @@ class Communicator {
   Tensor all_gather(const Tensor& tensor);
   /// This rank's part of the reduction of the ranks' tensors (size() * N, *): (N, *).
   Tensor reduce_scatter(const Tensor& tensor, ReduceOp op = ReduceOp::sum);
-  /// Returns when all ranks have called it.
-  void barrier();
+  /// Returns when all ranks have called it, which may be apart for longer than the timeout: for
+  /// `patience` seconds, up to 1e9, where that is more. One that is stopped, and that the engine
+  /// can see, is waited for no longer than in any call.
+  void barrier(double patience = 0);
 
   /// Ends the group, for a rank that can't go on, and the duplicates that end with it: who waits
   /// for them now or later throws `reason` instead. Any thread may call it; the first reason stays.
@@ -183,6 +185,8 @@ class Communicator {
  protected:
   Communicator(int rank, int size, const CommOptions& options, std::shared_ptr<GroupState> state);
   const CommOptions& options() const { return options_; }
+  /// How long a rank that works is waited for now: the timeout, or more; 0: for ever.
+  double patience() const;
 
   /// All ranks' texts, by rank; the engine's own small all-gather, which holds the timeout. Throws
   /// RankError.
@@ -225,6 +229,7 @@ class Communicator {
 
   const int rank_, size_;
   CommOptions options_;
+  double patience_ = 0;  // what a call grants beyond the timeout
   const std::shared_ptr<GroupState> state_;
   const std::unique_ptr<Records> records_;
   std::shared_ptr<Devices> devices_;  // the duplicates' too

@@ -385,13 +385,48 @@ class Link::Requests {
   int error_ = MPI_SUCCESS;
 };
 
-void Link::run(Transfer transfer, int tag, double timeout, const std::string& what) {
+// The ranks of this machine that have been stopped for too long, as a wait asks again and again.
+// While this process is stopped itself it waits for nobody: the time is counted by slices.
+class Link::StoppedRanks {
+ public:
+  StoppedRanks(const Link& link, double timeout)
+      : link_(link), limit_(link.nanoseconds_of(timeout)), timeout_(timeout) {}
+
+  std::vector<int> look() {
+    const int64_t now = nanoseconds_now();
+    if (timeout_ == 0 || now < next_look_) return {};
+    next_look_ = now + kSlice;
+    std::vector<int> stopped;
+    for (int i = 0; i < link_.size_; ++i) {
+      const Peer& peer = link_.peers_[static_cast<size_t>(i)];
+      if (i != link_.rank_ && peer.board && is_stopped(peer.pid)) stopped.push_back(i);
+    }
+    waited_ = stopped.empty() ? 0 : waited_ + kSlice;
+    if (waited_ <= limit_) stopped.clear();
+    return stopped;
+  }
+
+ private:
+  static constexpr int64_t kSlice = 50 * kMillisecond;
+
+  const Link& link_;
+  const int64_t limit_;
+  const double timeout_;
+  int64_t next_look_ = 0, waited_ = 0;
+};
+
+int64_t Link::nanoseconds_of(double timeout) const {
+  return static_cast<int64_t>(timeout * 1e9) + kTurn * std::min(rank_, kTurns);
+}
+
+void Link::run(Transfer transfer, int tag, Limits limits, const std::string& what) {
   check_whole();
   const bool is_data = transfer.is_data;
   std::function<void()> agree = std::move(transfer.agree);
   Requests requests(*this, std::move(transfer), tag);
   int64_t start = nanoseconds_now();
-  const auto limit = static_cast<int64_t>(timeout * 1e9) + kTurn * std::min(rank_, kTurns);
+  const int64_t limit = nanoseconds_of(limits.working);
+  StoppedRanks stopped(*this, limits.working == limits.stopped ? 0 : limits.stopped);
   bool came = false;
   for (;;) {
     const bool done = requests.test(came);
@@ -404,22 +439,17 @@ void Link::run(Transfer transfer, int tag, double timeout, const std::string& wh
     check_whole();
     if (came && is_data && !agree) start = nanoseconds_now();
     const int64_t waited = nanoseconds_now() - start;
-    if (timeout > 0 && waited > limit) {
+    const bool over = limits.working > 0 && waited > limit;
+    std::vector<int> late = stopped.look();
+    if (over || !late.empty()) {
       const std::vector<int> missing = requests.missing();
-      if (!missing.empty()) fail_late(missing, timeout, what);
+      std::erase_if(
+          late, [&](int rank) { return std::count(missing.begin(), missing.end(), rank) == 0; });
+      if (!late.empty()) fail_late(late, limits.stopped, what);
+      if (over && !missing.empty()) fail_late(missing, limits.working, what);
     }
     wait_a_little(waited);
   }
-}
-
-// The stopped ranks of this machine.
-std::vector<int> Link::stopped_ranks() const {
-  std::vector<int> ranks;
-  for (int i = 0; i < size_; ++i) {
-    const Peer& peer = peers_[static_cast<size_t>(i)];
-    if (i != rank_ && peer.board && is_stopped(peer.pid)) ranks.push_back(i);
-  }
-  return ranks;
 }
 
 bool Link::meet_at_the_end(double timeout) {
@@ -428,9 +458,8 @@ bool Link::meet_at_the_end(double timeout) {
     const std::lock_guard lock(calls_);
     if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
   }
-  const auto limit = static_cast<int64_t>(timeout * 1e9) + kTurn * std::min(rank_, kTurns);
-  int64_t waited = 0;  // by slices, for while this process itself is stopped it waits for nobody
-  for (int64_t turn = 0;; ++turn) {
+  StoppedRanks stopped(*this, timeout);
+  for (;;) {
     {
       const std::lock_guard lock(calls_);
       int done = 0;
@@ -439,11 +468,8 @@ bool Link::meet_at_the_end(double timeout) {
     }
     if (!failure().empty()) return false;
     pause_for(kMillisecond);
-    constexpr int64_t kSlice = 50;
-    if (timeout == 0 || turn % kSlice != 0) continue;
-    const std::vector<int> stopped = stopped_ranks();
-    waited = stopped.empty() ? 0 : waited + kSlice * kMillisecond;
-    if (waited > limit) fail_late(stopped, timeout, "exit");
+    const std::vector<int> late = stopped.look();
+    if (!late.empty()) fail_late(late, timeout, "exit");
   }
 }
 

@@ -36,6 +36,12 @@ struct Transfer {
 /// never a call that waits, so that every wait has an end.
 class Link {
  public:
+  /// Seconds to wait for a rank that works, and for one of this machine that is stopped; 0: for
+  /// ever.
+  struct Limits {
+    double working = 0, stopped = 0;
+  };
+
   /// Comes behind MPI_Init_thread; all ranks make theirs together.
   explicit Link(int records);
 
@@ -48,9 +54,9 @@ class Link {
 
   /// Sends and receives all, of messages with `tag` between two ranks in the order of the calls, of
   /// texts with `tag` + 1.
-  /// Throws a RankError that begins with `what`, and ends the group, when a rank has failed or
-  /// `timeout` seconds are over (0: never).
-  void run(Transfer transfer, int tag, double timeout, const std::string& what);
+  /// Throws a RankError that begins with `what`, and ends the group, when a rank has failed, or
+  /// hasn't come when the time is over.
+  void run(Transfer transfer, int tag, Limits limits, const std::string& what);
 
   /// Ends the group: the others throw `reason`. The first reason stays.
   void end(const std::string& reason);
@@ -80,11 +86,12 @@ class Link {
     Descriptor pidfd;
   };
   class Requests;
+  class StoppedRanks;
 
   void find_peers(int records);
   std::string name_of(int rank) const;
   std::string what_it_does(int rank) const;
-  std::vector<int> stopped_ranks() const;
+  int64_t nanoseconds_of(double timeout) const;
   void look_for_failures();
   void hear_messages();
   void look_at_boards();

@@ -124,7 +124,7 @@ void MpiCommunicator::exchange_rows(Texts& texts, const std::string& what) {
     Transfer transfer;
     begin_row(texts, transfer.text_sends, transfer.text_receives);
     transfer.tensors = {texts.rows};
-    link_.run(std::move(transfer), 2 * tag_, timeout(), what);
+    link_.run(std::move(transfer), 2 * tag_, {patience(), timeout()}, what);
     read_row(texts);
   }
 }
@@ -176,7 +176,7 @@ void MpiCommunicator::run(Transfer transfer) {
       compare(op_, texts.all);
     };
   }
-  link_.run(std::move(transfer), 2 * tag_, timeout(), what_);
+  link_.run(std::move(transfer), 2 * tag_, {patience(), timeout()}, what_);
 }
 
 MpiCommunicator::Range MpiCommunicator::piece_of(const Shares& shares, int rank, int64_t at,

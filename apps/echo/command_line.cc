@@ -281,6 +281,7 @@ Command synth_command(CLI::App& app) {
   add_field(*command, "Data", "test", options->test, "videos of TEST");
   add_field(*command, "Data", "frames", options->frames, "of a video, at most");
   add_field(*command, "Data", "fps", options->fps, "frames a second");
+  add_field(*command, "Data", "size", options->size, "height and width of a frame, pixels");
   add_field(*command, "Data", "seed", options->seed, "of everything random");
   add_field(*command, "Data", "overwrite", options->overwrite, "replace a data set");
   return {command, [options] {

@@ -82,12 +82,7 @@ std::vector<std::vector<double>> gathered(const std::vector<double>& mine) {
 }
 
 void meet_ranks() {
-  Communicator* group = rank_group();
-  if (!group) return;
-  const double usual = group->timeout();
-  group->set_timeout(usual == 0 ? 0 : std::max(usual, kPatience));
-  group->barrier();
-  group->set_timeout(usual);
+  if (Communicator* group = rank_group()) group->barrier(kPatience);
 }
 
 void on_first_rank(const std::function<void()>& work) {

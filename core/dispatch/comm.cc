@@ -323,6 +323,18 @@ void check_timeout(double seconds) {
         "timeout must be seconds up to 1e9, or 0 for ever", seconds);
 }
 
+// What a call grants beyond the timeout, until it has returned.
+class Patience {
+ public:
+  Patience(double& number, double seconds) : number_(number) { number_ = seconds; }
+  ~Patience() { number_ = 0; }
+  Patience(const Patience&) = delete;
+  Patience& operator=(const Patience&) = delete;
+
+ private:
+  double& number_;
+};
+
 }  // namespace
 
 Communicator::Communicator(int rank, int size, const CommOptions& options,
@@ -518,7 +530,14 @@ Tensor Communicator::reduce_scatter(const Tensor& tensor, ReduceOp op) {
   return output;
 }
 
-void Communicator::barrier() {
+double Communicator::patience() const {
+  return timeout() == 0 ? 0 : std::max(timeout(), patience_);
+}
+
+void Communicator::barrier(double patience) {
+  check(patience >= 0 && patience <= kLongestTimeout, "barrier",
+        "patience must be seconds from 0 to 1e9", patience);
+  const Patience granted(patience_, patience);
   Entry entry(*this, Collective::barrier, {}, ReduceOp::sum, 0);
   agree(entry.record(), {});
   settle();

@@ -165,17 +165,17 @@ class LocalCommunicator final : public Communicator {
   std::unique_ptr<Communicator> do_duplicate() override {
     Brought mine{.text = "duplicate"};
     if (rank() == 0) mine.ends = std::make_shared<Ends>(local_communicators(size(), options()));
-    const Meeting::All all = meeting_->meet(rank(), timeout(), std::move(mine));
+    const Meeting::All all = meeting_->meet(rank(), patience(), std::move(mine));
     check_same_call("duplicate", texts_of(*all));
     return std::move((*all)[0].ends->at(static_cast<size_t>(rank())));
   }
 
   std::vector<std::string> exchange(const std::string& mine) override {
-    return texts_of(*meeting_->meet(rank(), timeout(), {.text = mine}));
+    return texts_of(*meeting_->meet(rank(), patience(), {.text = mine}));
   }
 
   Meeting::All meet(const Tensor& tensor) {
-    return meeting_->meet(rank(), timeout(), {.tensor = tensor});
+    return meeting_->meet(rank(), patience(), {.tensor = tensor});
   }
 
   void do_all_reduce(const Tensor& tensor, ReduceOp op) override {

@@ -285,7 +285,11 @@ class Compiles(unittest.TestCase):
         self.assertIn("[-Wcomma-subscript]", self.compile(HEAD + function(0, line)))
 
     def test_a_mistake_names_its_remedy(self):
-        for line, remedy in MISTAKES:
+        together = self.first_errors([line for line, _ in MISTAKES])
+        for (line, remedy), said in zip(MISTAKES, together):
+            if said and remedy in said.splitlines()[0]:
+                continue
+            # An error inside a template isn't said of the function that names it.
             with self.subTest(line):
                 errors = [said for said in self.compile(HEAD + function(0, line)).splitlines() if "error: " in said]
                 self.assertTrue(errors, "it compiles")

@@ -64,9 +64,9 @@ std::vector<Case> all_cases() {
       {"unet_3d",
        [] { return nn::AnyModule(UNet3d({.num_classes = 2, .base_channels = 8, .depth = 3})); },
        {2, 3, 5, 21, 16}},
-      named("r3d_18", {.num_classes = 5}, {3, 3, 6, 40, 36}),
-      named("mc3_18", {.num_classes = 5}, {3, 3, 6, 40, 36}),
-      named("r2plus1d_18", {.num_classes = 5}, {3, 3, 6, 40, 36}),
+      named("r3d_18", {.num_classes = 5}, {2, 3, 4, 36, 32}),
+      named("mc3_18", {.num_classes = 5}, {2, 3, 4, 36, 32}),
+      named("r2plus1d_18", {.num_classes = 5}, {2, 3, 4, 36, 32}),
   };
 }
 

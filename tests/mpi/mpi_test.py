@@ -140,6 +140,14 @@ class Mpi(unittest.TestCase):
     def test_a_rank_may_work_on_for_longer_than_another_waits_in_a_call(self):
         self.check(2, "works_on")
 
+    def test_ranks_may_be_apart_for_as_long_as_a_barrier_grants(self):
+        self.check(2, "works_apart")
+        self.fails(2, "late_apart", 4, r"barrier 0: every rank must come within 3 s, got none of rank 1 .*")
+
+    def test_a_rank_that_is_stopped_is_waited_for_as_in_any_call(self):
+        self.fails(3, "stopped_apart", 4, r"barrier 0: every rank must come within 2 s, got none of rank 1 .*")
+        self.assertLess(self.seconds, 8)
+
     def test_a_rank_that_is_stopped_waits_for_nobody(self):
         """It goes on when the one that it waited for before has come; mpirun wakes those that it ends, too."""
         stopped = '"$0" patient & sleep 0.5; kill -STOP $!; sleep 6; kill -CONT $!; wait $!'

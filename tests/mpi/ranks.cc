@@ -260,6 +260,12 @@ void rank_1_goes_on(void (*work)()) {
   if (distributed::get_rank() == 1) work();
 }
 
+// Rank 1 does what takes longer than the timeout, and the others know it.
+void meet_after(void (*work)(), double patience = 60) {
+  if (distributed::get_rank() == 1) work();
+  distributed::world().barrier(patience);
+}
+
 const std::pair<const char*, void (*)()> kScenes[] = {
     {"values", values},
     {"pieces", pieces},
@@ -274,6 +280,9 @@ const std::pair<const char*, void (*)()> kScenes[] = {
     {"stopped", [] { fall_out([] { raise(SIGSTOP); }); }},
     {"stopped_last", [] { rank_1_goes_on([] { raise(SIGSTOP); }); }},
     {"works_on", [] { rank_1_goes_on([] { sleep(4); }); }},
+    {"works_apart", [] { meet_after([] { sleep(4); }); }},
+    {"stopped_apart", [] { meet_after([] { raise(SIGSTOP); }); }},
+    {"late_apart", [] { meet_after([] { sleep(30); }, 3); }},
     {"late", [] { fall_out([] { sleep(30); }); }},
     {"leaves", [] { fall_out([] { exit(0); }); }},
     {"patient", [] { distributed::world().barrier(); }},

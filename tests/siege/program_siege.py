@@ -133,7 +133,7 @@ class Attack:
                  case.path("evaluation")],
                 ["segment", "--weights", shared, "--output", case.path("segmented"), video],
                 ["data", "check", "--data_dir", data],
-                ["synth", "--train", "2", "--val", "1", "--test", "1", "--frames", "56", "--output", case.path("made")],
+                ["synth", "--train", "2", "--val", "1", "--test", "1", "--frames", "56", "--size", "32", "--output", case.path("made")],
                 ["import", video, "--output", case.path("imported")],
                 ["export", "--weights", shared, "--output", case.path("out.safetensors")], ["doctor"],
                 ["data", "info", "--data_dir", data], ["ranks", Case.shared + "/ranked"],
@@ -466,7 +466,7 @@ class Siege:
         Case.shared = folder + "/shared"
         data, run = Case.shared + "/data", Case.shared + "/run"
         os.mkdir(Case.shared)
-        self.quietly("synth", "--train", "6", "--val", "2", "--test", "2", "--frames", "56", "--output", data)
+        self.quietly("synth", "--train", "6", "--val", "2", "--test", "2", "--frames", "56", "--size", "32", "--output", data)
         train = ["train", "--data_dir", data, *MODEL, "--batch_size", "1", "--num_train_patients", "2"]
         begin = time.monotonic()
         self.quietly(*train, "--output", run, "--num_epochs", "2")

@@ -166,7 +166,7 @@ class Siege(unittest.TestCase):
         ended = set()
         with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
             data, run = folder + "/data", folder + "/run"
-            subprocess.run([echo, "synth", "--train", "1", "--val", "1", "--test", "1", "--frames", "56", "--output",
+            subprocess.run([echo, "synth", "--train", "1", "--val", "1", "--test", "1", "--frames", "56", "--size", "32", "--output",
                             data], check=True, stdout=subprocess.DEVNULL)
             for at in range(1, 8):
                 done = subprocess.run(
@@ -188,7 +188,7 @@ class Siege(unittest.TestCase):
             frames, dicom = picture.frames(3), folder + "/heart.dcm"
             with open(dicom, "wb") as file:
                 file.write(dicom_files.dicom(frames, regions=[dicom_files.region((0, 0, 79, 59))]))
-            subprocess.run([echo, "synth", "--train", "1", "--val", "1", "--test", "1", "--frames", "56", "--output",
+            subprocess.run([echo, "synth", "--train", "1", "--val", "1", "--test", "1", "--frames", "56", "--size", "32", "--output",
                             folder + "/data"], check=True, stdout=subprocess.DEVNULL)
             videos = folder + "/data/Videos/"
             weights = folder + "/run"
@@ -256,7 +256,7 @@ class Siege(unittest.TestCase):
                               for name in names)
 
             data = folder + "/data"
-            sizes = ["--val", "1", "--test", "1", "--frames", "56"]
+            sizes = ["--val", "1", "--test", "1", "--frames", "56", "--size", "32"]
             self.assertEqual(run("synth", "--train", "2", *sizes, "--output", data).returncode, 0)
             run_folder = folder + "/run"
             self.assertEqual(run("train", "--data_dir", data, "--output", run_folder, "--model_name", "unet_small",

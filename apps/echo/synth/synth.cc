@@ -6,6 +6,8 @@
 #include <aorta/apps/echo/synth/synth.h>
 #include <aorta/core/io/file.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/interpolate.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/data/video/video.h>
@@ -25,7 +27,7 @@ namespace fs = std::filesystem;
 
 // Heartbeats a minute.
 constexpr double kSlowest = 50, kFastest = 110;
-constexpr int64_t kMostVideos = 1'000'000, kMostFrames = 10'000;
+constexpr int64_t kMostVideos = 1'000'000, kMostFrames = 10'000, kSmallestPicture = 16;
 
 int64_t two_beats(double heart_rate, double fps) {
   return static_cast<int64_t>(std::ceil(2 * 60 / heart_rate * fps)) + 1;
@@ -119,6 +121,31 @@ void check_options(const SynthOptions& options) {
   require(options.frames >= least && options.frames <= std::max(kMostFrames, least),
           fmt::format("frames must be {} (two beats) to {}, got {}", least,
                       std::max(kMostFrames, least), options.frames));
+  require(options.size >= kSmallestPicture && options.size <= kPicture,
+          fmt::format("size must be {} to {}, got {}", kSmallestPicture, kPicture, options.size));
+}
+
+// Smaller pictures of the same heart: what was drawn, smoothed.
+Tensor resized(const Tensor& frames, int64_t size) {
+  if (size == kPicture) return frames;
+  const Tensor smooth = interpolate(
+      frames.to(f32), {.size = {size, size}, .mode = InterpolateMode::bilinear, .antialias = true});
+  return round(smooth).to(u8);
+}
+
+// In a picture of `size` pixels; pixel 0's centre is at 0.
+Tracing resized(Tracing tracing, int64_t size) {
+  const double scale = static_cast<double>(size) / kPicture;
+  const auto move = [&](Point& place) {
+    place = {(place.x + 0.5) * scale - 0.5, (place.y + 0.5) * scale - 0.5};
+  };
+  move(tracing.apex);
+  move(tracing.base);
+  for (auto& [left, right] : tracing.chords) {
+    move(left);
+    move(right);
+  }
+  return tracing;
 }
 
 // The split of row i of the tables, and its number among the videos.
@@ -143,16 +170,19 @@ struct Rows {
   int64_t frames = 0;
 };
 
-Rows rows_of(const SyntheticVideo& video, double fps, const char* split) {
+Rows rows_of(const SyntheticVideo& video, const SynthOptions& options, const char* split) {
   Rows rows;
   rows.ejection_fraction = video.ejection_fraction;
   rows.frames = video.frames.size(0);
-  rows.file = fmt::format("{},{:.4f},{:.4f},{:.4f},{},{},{},{},{}\n", video.name,
-                          video.ejection_fraction, video.end_systolic_volume,
-                          video.end_diastolic_volume, kPicture, kPicture, fps, rows.frames, split);
+  rows.file =
+      fmt::format("{},{:.4f},{:.4f},{:.4f},{},{},{},{},{}\n", video.name, video.ejection_fraction,
+                  video.end_systolic_volume, video.end_diastolic_volume, options.size, options.size,
+                  options.fps, rows.frames, split);
   // EchoNet's code takes the first traced frame for the end of systole.
-  append_tracing(rows.tracings, video.name, video.systole_tracing, video.systole);
-  append_tracing(rows.tracings, video.name, video.diastole_tracing, video.diastole);
+  append_tracing(rows.tracings, video.name, resized(video.systole_tracing, options.size),
+                 video.systole);
+  append_tracing(rows.tracings, video.name, resized(video.diastole_tracing, options.size),
+                 video.diastole);
   return rows;
 }
 
@@ -235,8 +265,9 @@ void synth(const SynthOptions& options) {
         const SyntheticVideo video =
             synthetic_video(options.seed, number, options.frames, options.fps);
         data::write_video((folder.path() / "Videos" / (video.name + ".avi")).string(),
-                          video.frames.expand({-1, 3, -1, -1}), {.fps = options.fps});
-        rows[static_cast<size_t>(i)] = rows_of(video, options.fps, split);
+                          resized(video.frames, options.size).expand({-1, 3, -1, -1}),
+                          {.fps = options.fps});
+        rows[static_cast<size_t>(i)] = rows_of(video, options, split);
         const std::scoped_lock lock(bar_is_used);
         bar.update(++done);
       }

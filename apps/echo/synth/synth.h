@@ -12,6 +12,7 @@ struct SynthOptions {
   int64_t train = 64, val = 16, test = 16;  // videos
   int64_t frames = 100;                     // of a video, at most; each has two beats at least
   double fps = 50;
+  int64_t size = 112;  // height and width of a frame, pixels; 16 to 112, as which all are drawn
   uint64_t seed = 0;
   bool overwrite = false;  // replaces a data set that is there
 };
@@ -19,8 +20,9 @@ struct SynthOptions {
 /// Writes a data set of synthetic echocardiograms in EchoNet-Dynamic's layout: FileList.csv,
 /// VolumeTracings.csv and Videos/. See docs/synthetic_echo.md.
 ///
-/// Each video is a function of (seed, its split, its number there, frames, fps): the same bytes for
-/// any number of threads and of other videos, so that no set that trains has another one's TEST.
+/// Each video is a function of (seed, its split, its number there, frames, fps, size): the same
+/// bytes for any number of threads and of other videos, so that no set that trains has another
+/// one's TEST.
 /// The folder appears when all of it is written; SIGINT and SIGTERM leave nothing. Throws Failure:
 /// usage for a wrong option, storage where the folder can't be written or has files, 128 + its
 /// number after a signal.

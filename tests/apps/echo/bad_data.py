@@ -230,7 +230,7 @@ def move_outside(case):
     case.data.replace(r",[\d.]+,([\d.]+,[\d.]+,[\d.]+,\d+)$", r",300,\1", TRACES, line=4)
 
 
-OUTSIDE = "VolumeTracings.csv:4: a trace must lie inside the frame of 112 x 112, got pixel (300, *) in frame * of *.avi"
+OUTSIDE = "VolumeTracings.csv:4: a trace must lie inside the frame of 32 x 32, got pixel (300, *) in frame * of *.avi"
 
 
 @row("21a", "a tracing outside the frame", 3, "DATA: 1 fault", "data check")
@@ -327,7 +327,7 @@ def _(case):
 
 
 @row(30, "videos of two sizes", 3,
-     "*DATA/Videos/*.avi: videos must be of one size, got 128 x 128 where the first is 112 x 112")
+     "*DATA/Videos/*.avi: videos must be of one size, got 128 x 128 where the first is 32 x 32")
 def _(case):
     case.begun()
     for line in range(3, 8):

@@ -99,8 +99,8 @@ trace_field("Frame must be at most 2147483647, got 1000000000000000000", "Frame"
 trace_field("Frame must be 0 to the video's NumberOfFrames - 1", "Frame", "57")
 trace_field("X1 must be a finite number", "X1", "nan")
 trace_field('coordinates must lie within 32767 of 0, got "-32768"', "Y2", "-32768")
-for column, value in ("X1", "114"), ("Y1", "-3"), ("X2", "-2.1"), ("Y2", "112.6"):
-    trace_field("a trace must lie inside the frame of 112 x 112", column, value)
+for column, value in ("X1", "34"), ("Y1", "-3"), ("X2", "-2.1"), ("Y2", "32.6"):
+    trace_field("a trace must lie inside the frame of 32 x 32", column, value)
 
 
 @fault("a trace must have 3 rows at least, got 2")

@@ -168,7 +168,7 @@ def _(case):
 
 
 @row("86d", "a tracing outside the frame, though none is learnt from", 3,
-     "*1 fault: VolumeTracings.csv:4: a trace must lie inside the frame of 112 x 112, got pixel (300, *) in frame * of *.avi",
+     "*1 fault: VolumeTracings.csv:4: a trace must lie inside the frame of 32 x 32, got pixel (300, *) in frame * of *.avi",
      "video")
 def _(case):
     move_outside(case)

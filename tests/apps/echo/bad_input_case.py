@@ -126,8 +126,11 @@ class Case:
         return started
 
     def finish(self, started, limit=LIMIT):
-        out, err = ((said or b"").decode(errors="surrogateescape") for said in started.communicate(timeout=limit))
-        return Done(started.returncode, out, err)
+        return self.done(started, started.communicate(timeout=limit))
+
+    @staticmethod
+    def done(started, said):
+        return Done(started.returncode, *((text or b"").decode(errors="surrogateescape") for text in said))
 
     def echo(self, *arguments, **how):
         return self.finish(self.start(ECHO, *arguments, **how))
@@ -229,7 +232,7 @@ class Case:
         return self.start(*mpirun.command(2, programs), environment={"TMPDIR": "/tmp"})
 
     def finish_ranks(self, started, limit=LIMIT):
-        done = self.finish(started, limit)
+        done = self.done(started, mpirun.finish(started, limit))
         return Done(done.code, done.out, "".join(line + "\n" for line in mpirun.said_by_us(done.err)))
 
     def ranks(self, started):
@@ -304,7 +307,7 @@ class SharedData(unittest.TestCase):
         Case.shared = cls.folder.name + "/shared"
         data, run = Case.shared + "/data", Case.shared + "/run"
         os.mkdir(Case.shared)
-        for command in (["synth", "--train", "6", "--val", "2", "--test", "2", "--frames", "56", "--output", data],
+        for command in (["synth", "--train", "6", "--val", "2", "--test", "2", "--frames", "56", "--size", "32", "--output", data],
                         ["train", "--data_dir", data, "--output", run, *MODEL, "--batch_size", "1",
                          "--num_train_patients", "2", "--num_epochs", "2"]):
             subprocess.run([ECHO, *command], check=True, timeout=LIMIT, stdout=subprocess.DEVNULL)

@@ -312,7 +312,7 @@ def _(case):
 
 @row(61, "too little shared memory for workers", 4, "*shared memory must be there (ulimit -n and -f limit it), got * bytes wanted, *")
 def _(case):
-    return case.begun().resume("--num_workers", "2", limits=[(resource.RLIMIT_FSIZE, 1 << 16)])
+    return case.begun().resume("--num_workers", "2", limits=[(resource.RLIMIT_FSIZE, 1 << 12)])
 
 
 @row(62, "a worker is killed", 0, "*worker * (pid *) was killed by signal 9 (SIGKILL)*; it is started again")
@@ -538,7 +538,7 @@ def drop_row(data):
 
 
 def trace_otherwise(data):
-    data.replace(r",\d+\.\d+,", ",50.0,", files.TRACES, line=4)
+    data.replace(r",\d+\.\d+,", ",16.0,", files.TRACES, line=4)
 
 
 def write_otherwise(data):

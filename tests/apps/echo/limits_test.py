@@ -43,7 +43,7 @@ class Limits(unittest.TestCase):
         Case.shared = cls.folder.name + "/shared"
         data, run = Case.shared + "/data", Case.shared + "/run"
         os.mkdir(Case.shared)
-        for command in (["synth", "--train", "4", "--val", "2", "--test", "2", "--frames", "56", "--output", data],
+        for command in (["synth", "--train", "4", "--val", "2", "--test", "2", "--frames", "56", "--size", "32", "--output", data],
                         ["train", "--data_dir", data, "--output", run, *MODEL, "--batch_size", "1",
                          "--num_train_patients", "2", "--num_epochs", "1"]):
             subprocess.run([ECHO, *command], check=True, timeout=LIMIT, stdout=subprocess.DEVNULL)
@@ -188,7 +188,7 @@ class Limits(unittest.TestCase):
         for rank in range(2):
             with open(Case.shared + "/ranked/ranks/rank_%d.csv" % rank, "w", encoding="utf-8") as records:
                 records.write("group,number,call,module,entered,left\nworld,1,all_reduce,head,1.5,%s\n" % ("" if rank else "2.5"))
-        commands = (["synth", "--output", "made", "--train", "1", "--val", "1", "--test", "1", "--frames", "56"],
+        commands = (["synth", "--output", "made", "--train", "1", "--val", "1", "--test", "1", "--frames", "56", "--size", "32"],
                         ["data", "check", "--data_dir", data], ["data", "info", "--data_dir", data],
                         ["import", video, "--output", "made"],
                         ["export", "--weights", run, "--output", "net.safetensors"],

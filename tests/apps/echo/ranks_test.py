@@ -70,7 +70,7 @@ class Ranks(unittest.TestCase):
         cls.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
         cls.data = cls.folder + "/data"
         subprocess.run([ECHO, "synth", "--output", cls.data, "--train", str(VIDEOS), "--val", "5", "--test", "2", "--frames",
-                        "56", "--seed", "3"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                        "56", "--size", "32", "--seed", "3"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         cls.reference = cls.folder + "/reference"
         subprocess.run(cls.train(cls.reference), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                        env=mpirun.environment())
@@ -142,7 +142,7 @@ class Ranks(unittest.TestCase):
     def stop(self, count, command, run, number, rank):
         process = self.start(count, command, run)
         os.kill(mpirun.pids(process)[rank], number)
-        out, err = process.communicate(timeout=mpirun.LIMIT)
+        out, err = mpirun.finish(process)
         self.assertEqual(errors(err), [])
         self.assertEqual(process.returncode, 128 + number, err)
         self.assertEqual(out.count("everything is saved"), 1, out)
@@ -195,7 +195,7 @@ class Ranks(unittest.TestCase):
             time.sleep(0.001)
         time.sleep(self.moments.uniform(0, 0.05))
         os.kill(mpirun.pids(process)[rank], signal.SIGKILL)
-        _, err = process.communicate(timeout=30)
+        _, err = mpirun.finish(process, 30)
         self.assertNotEqual(process.returncode, 0, err)
 
     def killed_again_and_again(self, counts, kills, check):

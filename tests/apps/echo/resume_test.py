@@ -124,7 +124,7 @@ class Resume(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
         cls.data = cls.folder + "/data"
-        subprocess.run([ECHO, "synth", "--output", cls.data, "--train", "6", "--val", "2", "--test", "2", "--frames", "56",
+        subprocess.run([ECHO, "synth", "--output", cls.data, "--train", "6", "--val", "2", "--test", "2", "--frames", "56", "--size", "32",
                         "--seed", "3"], check=True, stdout=subprocess.DEVNULL)
         cls.reference = cls.folder + "/reference"
         start = time.monotonic()

@@ -270,6 +270,44 @@ TEST(Synth, RefusesOptionsThatAreWrong) {
                [](SynthOptions& options) { options.fps = std::nan(""); });
   expect_usage("synth: frames must be 12 (two beats) to 10000, got 11",
                [](SynthOptions& options) { options.frames = 11; });
+  for (const int64_t size : {15, 113})
+    expect_usage("synth: size must be 16 to 112, got " + std::to_string(size),
+                 [&](SynthOptions& options) { options.size = size; });
+}
+
+// A pixel of a picture of half the size is the mean of about four, and a tracing's point the same
+// place of the heart.
+TEST(Synth, SmallerPicturesShowTheSame) {
+  const TestFolder folder;
+  SynthOptions options = small(folder.file("large"));
+  options.train = 1;
+  options.val = options.test = 0;
+  synth(options);
+  options.output = folder.file("small");
+  options.size = 56;
+  synth(options);
+  const auto large = table(folder.file("large/FileList.csv")),
+             small = table(folder.file("small/FileList.csv"));
+  ASSERT_EQ(small.size(), 2u);
+  EXPECT_EQ(small[1][4] + " " + small[1][5], "56 56");
+  for (const size_t same : {0, 1, 2, 3, 6, 7, 8}) EXPECT_EQ(small[1][same], large[1][same]);
+  const auto frames_of = [&](const std::string& set) {
+    const data::VideoReader video(folder.file(set + "/Videos/" + small[1][0] + ".avi"));
+    return video.read(0, video.frame_count()).to(f32).select(1, 0);
+  };
+  const Tensor drawn = frames_of("large"), smaller = frames_of("small");
+  const int64_t count = drawn.size(0);
+  ASSERT_EQ(smaller.shape(), (Shape{count, 56, 56}));
+  const Tensor means = mean(drawn.reshape({count, 56, 2, 56, 2}), {2, 4});
+  EXPECT_LT(mean(abs(means - smaller)).item<float>(), 4);
+
+  const auto tracings = table(folder.file("large/VolumeTracings.csv")),
+             smaller_tracings = table(folder.file("small/VolumeTracings.csv"));
+  ASSERT_EQ(smaller_tracings.size(), tracings.size());
+  for (size_t row = 1; row < tracings.size(); ++row)
+    for (const size_t column : {1, 2, 3, 4})
+      EXPECT_NEAR(std::stod(smaller_tracings[row][column]),
+                  std::stod(tracings[row][column]) / 2 - 0.25, 1e-4);
 }
 
 TEST(Synth, ReplacesDataSetsOnly) {

@@ -39,7 +39,8 @@ class Video(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
         cls.data, cls.run_folder = cls.folder + "/data", cls.folder + "/run"
-        echo("synth", "--output", cls.data, "--train", "6", "--val", "2", "--test", "3", "--frames", "56", "--seed", "1")
+        echo("synth", "--output", cls.data, "--train", "6", "--val", "2", "--test", "3", "--frames", "56", "--size", "48",
+             "--seed", "1")
         cls.said = echo("video", "--data_dir", cls.data, "--output", cls.run_folder, *RECIPE, "--num_epochs", "2",
                         "--run_test")
 

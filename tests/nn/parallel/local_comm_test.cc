@@ -340,6 +340,24 @@ TEST(LocalComm, ALongerTimeoutIsOfTheCallsThatFollow) {
   EXPECT_EQ(errors, no_errors(2));
 }
 
+TEST(LocalComm, ABarrierGrantsMoreTimeForItself) {
+  const auto errors = on_ranks(2, {.timeout = 0.1}, [](Communicator& end) {
+    if (end.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    end.barrier(30);
+    EXPECT_EQ(end.timeout(), 0.1);
+    for (const double seconds : {-1.0, 1e10, std::nan("")})
+      EXPECT_TRUE(error_of([&] {
+                    end.barrier(seconds);
+                  }).starts_with("barrier: patience must be seconds from 0 to 1e9, got"))
+          << seconds;
+    end.barrier();
+    if (end.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    EXPECT_TRUE(error_of([&] { end.barrier(); }).find("must come within 0.1 s") !=
+                std::string::npos);
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
 // 1e10 seconds are more nanoseconds than an int64 counts.
 TEST(LocalComm, AVeryLongTimeoutIsWaitedForOrRefused) {
   const auto errors = on_ranks(2, {.timeout = 1e9}, [](Communicator& end) {
