@@ -69,6 +69,7 @@
 #include <aorta/data/combine.h>                // IWYU pragma: export
 #include <aorta/data/csv.h>                    // IWYU pragma: export
 #include <aorta/data/dataset.h>                // IWYU pragma: export
+#include <aorta/data/datasets/cifar10.h>       // IWYU pragma: export
 #include <aorta/data/datasets/csv_dataset.h>   // IWYU pragma: export
 #include <aorta/data/datasets/echo.h>          // IWYU pragma: export
 #include <aorta/data/datasets/image_folder.h>  // IWYU pragma: export

@@ -275,6 +275,7 @@ OTHERWISE = {
         "CheckpointImpl apply_activation_checkpointing_wrapper checkpoint_wrapper": "`autograd::checkpoint(function, x)`",
     },
     "torchvision.datasets": {
+        "CIFAR10": "`data::Cifar10`",
         "MNIST": "`data::Mnist`",
         "FakeData": "`TensorDataset({{\"image\", randn({100, 3, 64, 64})}})`",
     },
@@ -483,7 +484,7 @@ LEFT_OUT = {
         "a bar on the screen, which is another library's": "tqdm",
     },
     "torchvision.datasets": {
-        "a dataset is a folder of images or a file of tensors that a program has": "CIFAR10 LSUN",
+        "a dataset is a folder of images or a file of tensors that a program has": "LSUN",
     },
     "torch.optim.Optimizer": {
         "`Profiler` records steps": "profile_hook_step",

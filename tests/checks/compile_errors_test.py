@@ -133,6 +133,7 @@ STRAY_NAMES = (
     "data::Transforms transforms({.count = 2, .value = data::Transform{}});",
     'data::CsvDatasetOptions options{.features = {.count = 2, .value = "x"}};',
     'data::Mnist digits({.folder = "mnist", .split = 1});',
+    'data::Cifar10 images({.folder = "cifar", .version = 3});',
     'data::Echo echo({.folder = "echo", .length = 2});',
     'data::read_image({.path = "image.png", .mode = 5});',
     'load({.path = "net.npz", .version = 3});',

@@ -2,6 +2,7 @@
 #include <aorta/data/combine.h>
 #include <aorta/data/csv.h>
 #include <aorta/data/dataset.h>
+#include <aorta/data/datasets/cifar10.h>
 #include <aorta/data/datasets/csv_dataset.h>
 #include <aorta/data/datasets/image_folder.h>
 #include <aorta/data/datasets/mnist.h>
@@ -197,7 +198,7 @@ void add_pictures(std::vector<Target>& targets) {
                              static_cast<int64_t>(content.size()));
                 }
                 Generator random;
-                switch (static_cast<uint64_t>(which) % 8) {
+                switch (static_cast<uint64_t>(which) % 9) {
                   case 0:
                     return Mnist(path).sample(at, random)["image"].clone();
                   case 1:
@@ -214,6 +215,8 @@ void add_pictures(std::vector<Target>& targets) {
                     return full({}, read_csv(path).number(at, 0));
                   case 6:
                     return decode_png(bytes_of(whole));
+                  case 7:
+                    return Cifar10(path).sample(at, random)["image"].clone();
                   default: {
                     VideoReader video(path);
                     return full({}, video.frame_count());
