@@ -97,17 +97,33 @@ struct Saved {
   double loss;  // of the epoch so far
 };
 
+/// So that aorta-echo finds the emulated device.
+std::vector<std::string> environment_of_program() {
+  const char* const others = std::getenv("LD_LIBRARY_PATH");  // CUDA's, on a machine with a GPU
+  return {std::string("LD_LIBRARY_PATH=tests/cuda/emulated/driver:") + (others ? others : ""),
+          // The other tests have launched the same, and looked.
+          "AORTA_EMULATED_RACES=0"};
+}
+
+/// What begins a run that saves behind each step.
+std::vector<std::string> flags_of(const TrainOptions& options) {
+  return {"--data_dir",    options.data_dir,
+          "--model_name",  options.model_name,
+          "--device",      options.device,
+          "--batch_size",  std::to_string(options.batch_size),
+          "--lr",          (std::ostringstream() << options.lr).str(),
+          "--num_workers", "2",
+          "--save_every",  "1e-9",
+          "--quiet"};
+}
+
 /// Runs aorta-echo until its checkpoint is of step `last`, and kills it, which is then within the
 /// next step. Notes what it saves on the way.
 void run_to(int64_t last, const std::vector<std::string>& flags, const std::string& run,
             std::map<int64_t, Saved>& saved) {
   std::vector<std::string> command = {"apps/echo/aorta-echo", "train", "--output", run};
   command.insert(command.end(), flags.begin(), flags.end());
-  const char* const others = std::getenv("LD_LIBRARY_PATH");  // CUDA's, on a machine with a GPU
-  ChildProgram program(
-      command, {std::string("LD_LIBRARY_PATH=tests/cuda/emulated/driver:") + (others ? others : ""),
-                // The other tests have launched the same, and looked.
-                "AORTA_EMULATED_RACES=0"});
+  ChildProgram program(command, environment_of_program());
   std::filesystem::file_time_type seen;
   while (saved.empty() || saved.rbegin()->first < last) {
     ASSERT_TRUE(program.runs()) << "it ended by itself: " << program.wait();
@@ -136,12 +152,7 @@ std::vector<double> losses_of_program(const TrainOptions& options, int64_t steps
   const TestFolder folder;
   const std::string run = folder.file("run");
   std::map<int64_t, Saved> saved;
-  run_to(stops,
-         {"--data_dir", options.data_dir, "--model_name", options.model_name, "--device",
-          options.device, "--batch_size", std::to_string(options.batch_size), "--lr",
-          (std::ostringstream() << options.lr).str(), "--num_workers", "2", "--save_every", "1e-9",
-          "--quiet"},
-         run, saved);
+  run_to(stops, flags_of(options), run, saved);
   if (!::testing::Test::HasFatalFailure()) run_to(steps, {"--resume", "--quiet"}, run, saved);
   std::vector<double> losses;
   for (const auto& [step, so_far] : saved) {
@@ -248,6 +259,32 @@ TEST_F(EchoOnADevice, TheProgramIsKilledAndHasTheLossesOfTheCpu) {
   const std::vector<double> cpu = losses_on(options("cpu"), 8);
   expect_near(losses_of_program(options("cuda:0"), 8, 4), cpu);
   EXPECT_LT(cpu.back(), cpu.front());
+}
+
+// Its checkpoint is written beside the next steps; the disk has room for the weights, and not for
+// the optimizer's state.
+TEST_F(EchoOnADevice, AFullDiskEndsTheProgramAndTheCheckpointBeforeStays) {
+  const TestFolder folder;
+  TrainOptions options = options_on(testing::tiny_echo_folder("full_disk"), "cuda:0");
+  options.batch_size = 1;
+  const std::string run = folder.file("run"), checkpoint = run + "/checkpoint.safetensors";
+  std::map<int64_t, Saved> saved;
+  run_to(1, flags_of(options), run, saved);
+  const std::string before = read_text(checkpoint);
+  ASSERT_GT(before.size(), 12u << 20);
+  ChildProgram program(
+      {"/bin/sh", "-c", "exec prlimit --fsize=10000000 \"$@\" 2>\"$0\"", folder.file("said"),
+       "apps/echo/aorta-echo", "train", "--resume", "--output", run, "--quiet"},
+      environment_of_program());
+  const int status = program.wait();
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(ExitCode::storage))
+      << status;
+  const std::string said = read_text(folder.file("said"));
+  EXPECT_NE(said.find("checkpoint.safetensors: writing must succeed"), std::string::npos) << said;
+  EXPECT_NE(said.find("got EFBIG"), std::string::npos) << said;
+  EXPECT_TRUE(read_text(checkpoint) == before);
+  for (const auto& entry : std::filesystem::directory_iterator(run))
+    EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
 }
 
 TEST_F(EchoOnADevice, TheProgramHasTheLossesOfTheCpuOnRealVideos) {
