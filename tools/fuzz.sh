@@ -7,7 +7,7 @@
 # Needs clang++ and its sanitizer libraries (Debian: clang). A run may take 256 MB and an input 1 s; of onnx, whose
 # networks are run too, 4 GB and 10 s. What is found
 # stays in .cache/fuzz: the grown corpora, and inputs that fail as FORMAT-crash-*; copy those to
-# tests/fuzz/corpus/FORMAT, which FORMAT_replay_test of tests/fuzz runs in the ordinary suite.
+# tests/fuzz/corpus/FORMAT, which replay_test of tests/fuzz runs in the ordinary suite.
 set -eu
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 runs=${1:-1000000}

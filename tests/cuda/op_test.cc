@@ -148,8 +148,8 @@ TEST_F(CudaOps, SumsPastTheLimit) {
 TEST_F(CudaOps, SoftmaxAndScansAlongEveryDim) {
   for (DType dtype : {f32, f64, f16, bf16}) {
     const double unit = tolerance(dtype);
-    for (const Shape& shape : {Shape{7, 5000}, Shape{300, 3, 33}, Shape{4, 1}, Shape{2, 1025},
-                               Shape{2, 20000}, Shape{3000, 2}, Shape{9, 256}}) {
+    for (const Shape& shape : {Shape{3, 5000}, Shape{70, 3, 33}, Shape{4, 1}, Shape{2, 1025},
+                               Shape{1, 20000}, Shape{700, 2}, Shape{9, 256}}) {
       SCOPED_TRACE(to_string(shape));
       const Tensor x = random_values(shape, dtype, 3, false);
       for (int64_t dim = 0; dim < x.dim(); ++dim) {

@@ -1,5 +1,6 @@
 // Gives every parser of files mutations of its corpus: see hunt.h for its flags. A format is what
 // --only may name. AORTA_CORPORA is where the corpora are, AORTA_KEEP a file for --case's input.
+#include <aorta/tests/fuzz/formats.h>
 #include <aorta/tests/fuzz/fuzz.h>
 #include <aorta/tests/siege/hunt.h>
 
@@ -13,30 +14,13 @@
 #include <map>
 #include <vector>
 
-extern "C" {
-int fuzz_avi(const uint8_t* data, size_t size);
-int fuzz_csv(const uint8_t* data, size_t size);
-int fuzz_gzip(const uint8_t* data, size_t size);
-int fuzz_idx(const uint8_t* data, size_t size);
-int fuzz_image(const uint8_t* data, size_t size);
-int fuzz_jpeg(const uint8_t* data, size_t size);
-int fuzz_npy(const uint8_t* data, size_t size);
-int fuzz_npz(const uint8_t* data, size_t size);
-int fuzz_onnx(const uint8_t* data, size_t size);
-int fuzz_safetensors(const uint8_t* data, size_t size);
-int fuzz_state(const uint8_t* data, size_t size);
-int fuzz_tables(const uint8_t* data, size_t size);
-int fuzz_yaml(const uint8_t* data, size_t size);
-}
-
 namespace aorta::siege {
 namespace {
 
 namespace fs = std::filesystem;
 
 struct Format {
-  const char* name;
-  int (*parse)(const uint8_t* data, size_t size);
+  fuzz::Target target;
   std::vector<std::string> corpus = {}, words = {};
 };
 
@@ -69,22 +53,17 @@ std::vector<std::string> read_words(const fs::path& path) {
 }
 
 std::vector<Format> formats() {
-  std::vector<Format> all = {{"avi", fuzz_avi},     {"csv", fuzz_csv},
-                             {"gzip", fuzz_gzip},   {"idx", fuzz_idx},
-                             {"image", fuzz_image}, {"jpeg", fuzz_jpeg},
-                             {"npy", fuzz_npy},     {"npz", fuzz_npz},
-                             {"onnx", fuzz_onnx},   {"safetensors", fuzz_safetensors},
-                             {"state", fuzz_state}, {"tables", fuzz_tables},
-                             {"yaml", fuzz_yaml}};
+  std::vector<Format> all;
   const char* given = std::getenv("AORTA_CORPORA");
   const fs::path folder = given ? given : "tests/fuzz";
-  for (Format& format : all) {
+  for (const fuzz::Target& target : fuzz::kTargets) {
+    Format& format = all.emplace_back(Format{target});
     std::vector<fs::path> paths;
-    for (const auto& entry : fs::directory_iterator(folder / "corpus" / format.name))
+    for (const auto& entry : fs::directory_iterator(folder / "corpus" / target.format))
       paths.push_back(entry.path());
     std::sort(paths.begin(), paths.end());  // a case's number stands for the same file everywhere
     for (const fs::path& path : paths) format.corpus.push_back(read(path));
-    format.words = read_words(folder / (std::string(format.name) + ".dict"));
+    format.words = read_words(folder / (std::string(target.format) + ".dict"));
   }
   return all;
 }
@@ -198,7 +177,7 @@ Case* current = nullptr;
 void attack(Case& one, const std::vector<Format>& all) {
   std::vector<const Format*> chosen;
   for (const Format& format : all) {
-    if (std::string_view(format.name).find(one.pattern) != std::string_view::npos)
+    if (std::string_view(format.target.format).find(one.pattern) != std::string_view::npos)
       chosen.push_back(&format);
   }
   if (chosen.empty()) return;
@@ -206,7 +185,7 @@ void attack(Case& one, const std::vector<Format>& all) {
   std::string bytes = one.draw.one_of(format.corpus);
   const uint64_t count = 1 + one.draw.below(4);
   for (uint64_t i = 0; i < count; ++i) mutate(one.draw, bytes, format);
-  one.say(std::string(format.name) + "(" + std::to_string(bytes.size()) + " bytes)");
+  one.say(std::string(format.target.format) + "(" + std::to_string(bytes.size()) + " bytes)");
   if (const char* keep = std::getenv("AORTA_KEEP"); keep)
     std::ofstream(keep, std::ios::binary) << bytes;
   current = &one;
@@ -219,7 +198,7 @@ void attack(Case& one, const std::vector<Format>& all) {
       current->find(std::string(text.substr(0, text.find(", got "))) + std::string(fault),
                     "a message " + std::string(fault) + ": " + std::string(text));
   };
-  format.parse(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  format.target.parse(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   one.tried(!failed);
 }
 
