@@ -206,8 +206,16 @@ def aorta_binary(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], **
         **kwargs
     )
 
-def aorta_test(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], size = "small", **kwargs):
-    """A GoogleTest program; main is tests/main.cc. hdrs are included as <aorta/PACKAGE/header>."""
+def aorta_test(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], size = "small", long_in_asan = [], **kwargs):
+    """A GoogleTest program; main is tests/main.cc. hdrs are included as <aorta/PACKAGE/header>.
+
+    long_in_asan: patterns of cases that the address sanitizer's suite leaves out: they take it long, and run what others run.
+    """
+    if long_in_asan:
+        kwargs["args"] = select({
+            "//bazel:asan": ["--gtest_filter=-" + ":".join(long_in_asan)],
+            "//conditions:default": [],
+        })
     cc_test(
         name = name,
         size = size,
