@@ -2,6 +2,7 @@
 #include <aorta/core/io/file.h>
 #include <aorta/core/process/zygote.h>
 #include <aorta/mpi/link.h>
+#include <aorta/mpi/processes.h>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -12,7 +13,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -67,16 +67,6 @@ std::string cpus_of_this_process() {
   for (int i = 0; i < CPU_SETSIZE; ++i)
     if (CPU_ISSET(i, &set)) text += std::to_string(i) + ",";
   return text;
-}
-
-// Whether a signal has stopped the process.
-bool is_stopped(int64_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  const size_t name_end = text.rfind(')');
-  return name_end != std::string::npos && name_end + 2 < text.size() &&
-         std::tolower(text[name_end + 2]) == 't';
 }
 
 // What a rank tells of itself at the start.

@@ -2,6 +2,7 @@
 #include <aorta/core/process/zygote.h>
 #include <aorta/mpi/link.h>
 #include <aorta/mpi/mpi_comm.h>
+#include <aorta/mpi/processes.h>
 
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <iostream>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace aorta::mpi {
 namespace {
@@ -22,8 +24,11 @@ constexpr int kEnvironment = 4;  // aorta-echo's code for what its surroundings 
 // stopped, or whose host hangs, MPI itself never says anything.
 class Watch {
  public:
-  Watch(double seconds, const char* rule) : rule_(rule) {
-    if (seconds > 0) thread_ = std::thread([this, seconds] { wait(seconds); });
+  /// It also ends when a rank of this machine is stopped for `stopped` seconds; 0: it looks for
+  /// none.
+  Watch(double seconds, const char* rule, double stopped = 0) : rule_(rule) {
+    if (seconds > 0 || stopped > 0)
+      thread_ = std::thread([this, seconds, stopped] { wait(seconds, stopped); });
   }
   ~Watch() {
     {
@@ -35,13 +40,22 @@ class Watch {
   }
 
  private:
-  void wait(double seconds) {
+  void wait(double seconds, double stopped) {
     std::unique_lock lock(mutex_);
     // In slices, for while this process itself is stopped it waits for nobody.
     constexpr double kSlice = 0.25;
-    for (double waited = 0; waited < seconds; waited += kSlice) {
-      const std::chrono::duration<double> slice(std::min(kSlice, seconds - waited));
+    double found_stopped = 0;
+    for (double waited = 0; seconds == 0 || waited < seconds; waited += kSlice) {
+      const double left = seconds == 0 ? kSlice : seconds - waited;
+      const std::chrono::duration<double> slice(std::min(kSlice, left));
       if (changed_.wait_for(lock, slice, [this] { return returned_; })) return;
+      if (stopped == 0) continue;
+      const std::vector<int64_t> siblings = stopped_siblings();
+      found_stopped = siblings.empty() ? 0 : found_stopped + kSlice;
+      if (found_stopped <= stopped) continue;
+      dprintf(STDERR_FILENO, "error: %s, got one that is stopped (pid %d)\n", rule_,
+              static_cast<int>(siblings[0]));
+      exit_process(kEnvironment);
     }
     dprintf(STDERR_FILENO, "error: %s within %g s, got one that waits for others (pid %d)\n", rule_,
             seconds, static_cast<int>(getpid()));
@@ -109,7 +123,8 @@ class MpiProcessGroup final : public detail::ProcessGroup {
 // What aorta::init() calls.
 extern "C" aorta::detail::ProcessGroup* aorta_open_process_group(
     const aorta::CommOptions& options) {
-  const aorta::mpi::Watch watch(options.start_timeout, "init_process_group: every rank must start");
+  const aorta::mpi::Watch watch(options.start_timeout, "init_process_group: every rank must start",
+                                options.timeout);
   // The backward pass's thread reduces while the main one computes; Link lets one in at a time.
   int level = MPI_THREAD_SINGLE;
   const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);

@@ -132,6 +132,12 @@ class Mpi(unittest.TestCase):
                              "^error: %s within 2 s, got one that waits for others \\(pid \\d+\\)$" % rule)
             self.assertEqual(done.returncode, 4)
 
+    def test_a_rank_that_is_stopped_before_all_have_started(self):
+        done = mpirun.run(2, [[RANKS, "stopped_first"], ["env", "LD_PRELOAD=" + STOPS_AT_THE_START, RANKS, "stopped_first"]])
+        self.assertRegex("\n".join(mpirun.said_by_us(done.stderr)),
+                         r"^error: init_process_group: every rank must start, got one that is stopped \(pid \d+\)$")
+        self.assertEqual(done.returncode, 4)
+
     def test_a_rank_that_is_stopped_while_another_is_at_its_end(self):
         self.fails(2, "stopped_last", 4, r"error: exit: every rank must come within 2 s, got none of rank 1 \(pid \d+\): "
                    r"its last call: barrier 0 of world, done [\d.]+ s ago")

@@ -312,6 +312,7 @@ int run(const char* name) {
 
 int main(int argc, char** argv) try {
   if (std::strcmp(argv[1], "late") == 0) distributed::init_process_group({.start_timeout = 2});
+  if (std::strcmp(argv[1], "stopped_first") == 0) distributed::init_process_group({.timeout = 2});
   if (std::strcmp(argv[1], "patient") == 0) distributed::init_process_group({.start_timeout = 5});
   aorta::init(argc, argv);
   if (argc > 2) distributed::init_process_group();
