@@ -212,7 +212,7 @@ def aorta_test(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], size
     long_in_asan: patterns of cases that the address sanitizer's suite leaves out: they take it long, and run what others run.
     """
     if long_in_asan:
-        kwargs["args"] = select({
+        kwargs["args"] = kwargs.get("args", []) + select({
             "//bazel:asan": ["--gtest_filter=-" + ":".join(long_in_asan)],
             "//conditions:default": [],
         })
