@@ -1,3 +1,4 @@
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/scan.h>
 #include <aorta/core/scalar/scan.h>
 #include <aorta/cuda/element.cuh>
@@ -6,43 +7,54 @@
 namespace aorta::cuda {
 namespace {
 
+// Longer lines of neighbours are a warp's and not a thread's, a block's and not a warp's.
+constexpr int64_t kLongestOfAThread = 8, kLongestOfAWarp = 512;
+
 /// What running values of M are kept in: double or int64.
 template <class M>
 using Running = scalar::Accumulator<ComputeType<M>>;
 
-/// Lines of neighbours: a block a line, which it walks in tiles of one element a thread.
+/// Lines of neighbours, walked in tiles of one element a thread: blockDim.x threads a line, blockDim.y
+/// lines a block. Where there are several each is a warp's own, and warps needn't meet.
 template <class M, class Join>
 __global__ void __launch_bounds__(kThreads)
     scan_rows_kernel(const MemoryType<M>* input, MemoryType<M>* output, int64_t lines,
                      int64_t length, Join join) {
   using A = Running<M>;
   AORTA_SHARED(A, warp_totals, [kThreads / 32]);
-  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  for (int64_t line = blockIdx.x; line < lines; line += gridDim.x) {
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+  for (int64_t line = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; line < lines;
+       line += step) {
     A before = Join::template identity<A>();  // of the line up to this tile
-    for (int64_t tile = 0; tile < length; tile += kThreads) {
+    for (int64_t tile = 0; tile < length; tile += blockDim.x) {
       const int64_t i = tile + threadIdx.x;
       A value = i < length ? load<A, M>(input + line * length + i) : Join::template identity<A>();
 #pragma unroll
-      for (unsigned step = 1; step < 32; step *= 2) {
-        const A other = __shfl_up_sync(0xffffffffu, value, step);
-        if (lane >= step) value = join(other, value);
+      for (unsigned distance = 1; distance < 32; distance *= 2) {
+        const A other = __shfl_up_sync(0xffffffffu, value, distance);
+        if (lane >= distance) value = join(other, value);
       }
-      if (lane == 31) warp_totals[warp] = value;
-      __syncthreads();
-      A total = before;
-      for (unsigned w = 0; w < kThreads / 32; ++w) {
-        if (w == warp) value = join(total, value);
-        total = join(total, warp_totals[w]);
+      if (warps == 1) {
+        value = join(before, value);
+        before = __shfl_sync(0xffffffffu, value, 31);
+      } else {
+        if (lane == 31) warp_totals[warp] = value;
+        __syncthreads();
+        A total = before;
+        for (unsigned w = 0; w < warps; ++w) {
+          if (w == warp) value = join(total, value);
+          total = join(total, warp_totals[w]);
+        }
+        before = total;
+        __syncthreads();
       }
-      before = total;
       if (i < length) store<M>(output + line * length + i, value);
-      __syncthreads();
     }
   }
 }
 
-/// Lines of elements `inner` apart: a thread a line.
+/// Lines of elements `inner` apart, and short ones: a thread a line.
 template <class M, class Join>
 __global__ void __launch_bounds__(kThreads)
     scan_columns_kernel(const MemoryType<M>* input, MemoryType<M>* output, Lines lines,
@@ -67,10 +79,11 @@ void run(const char* op, const ScanArgs& args, Join join) {
     using M = decltype(type);
     const auto* input = static_cast<const MemoryType<M>*>(args.input);
     auto* output = static_cast<MemoryType<M>*>(args.output);
-    if (args.lines.inner == 1) {
-      const unsigned blocks = grid_blocks(count);
-      launch(op, scan_rows_kernel<M, Join>, blocks, kThreads, site.stream(), input, output, count,
-             args.lines.length, join);
+    if (args.lines.inner == 1 && args.lines.length > kLongestOfAThread) {
+      const unsigned lines = args.lines.length > kLongestOfAWarp ? 1 : kThreads / 32;
+      launch(op, scan_rows_kernel<M, Join>, grid_blocks(divide_up(count, lines)),
+             dim3(kThreads / lines, lines), site.stream(), input, output, count, args.lines.length,
+             join);
     } else {
       launch(op, scan_columns_kernel<M, Join>, site.blocks(count), kThreads, site.stream(), input,
              output, args.lines, count, join);

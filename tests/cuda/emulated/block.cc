@@ -66,7 +66,9 @@ KernelRun::KernelRun(const KernelCall& call, dim3 grid, dim3 block, int device)
       count_(block.x * block.y * block.z),
       threads_(count_),
       warps_((count_ + kWarp - 1) / kWarp),
+      positions_(count_),
       order_(count_) {
+  for (uint32_t i = 0; i < count_; ++i) positions_[i] = position(i, block_);
   std::iota(order_.begin(), order_.end(), 0u);
   if (settings().order == Order::reverse) std::reverse(order_.begin(), order_.end());
 }
@@ -106,6 +108,7 @@ void KernelRun::begin_block(uint32_t number) {
   started_ = finished_ = waiting_ = epoch_ = 0;
   std::fill(threads_.begin(), threads_.end(), Thread{});
   for (Warp& warp : warps_) warp.arrived = warp.generation = warp.syncs = 0;
+  if (shared_used_) std::memset(shared_state_.get(), 0, shared_used_);
   shared_used_ = 0;
   shared_arrays_.clear();
   if (settings().order == Order::random) {
@@ -168,7 +171,7 @@ bool KernelRun::start_next() {
 
 void KernelRun::set_place(uint32_t thread) {
   current_ = thread;
-  place.thread = position(thread, block_);
+  place.thread = positions_[thread];
 }
 
 void KernelRun::finish_thread() {
@@ -304,7 +307,7 @@ void* KernelRun::shared_memory(const void* site, size_t bytes, size_t alignment)
   }
   if (!shared_) {
     shared_ = std::make_unique_for_overwrite<unsigned char[]>(kArenaBytes);
-    shared_written_ = std::make_unique_for_overwrite<unsigned char[]>(kArenaBytes);
+    shared_state_ = std::make_unique<unsigned char[]>(kArenaBytes);
   }
   const uintptr_t base = reinterpret_cast<uintptr_t>(shared_.get());
   const size_t offset =
@@ -316,28 +319,10 @@ void* KernelRun::shared_memory(const void* site, size_t bytes, size_t alignment)
          kSharedPage);
   }
   std::memset(shared_.get() + offset, 0xff, bytes);
-  std::memset(shared_written_.get() + offset, 0, bytes);
+  std::memset(shared_state_.get() + offset, kDeclared, bytes);
   shared_arrays_.push_back({site, offset, bytes});
   shared_used_ = offset + bytes;
   return shared_.get() + offset;
-}
-
-bool KernelRun::is_shared(uintptr_t address, size_t bytes) const {
-  for (const SharedArray& array : shared_arrays_) {
-    const uintptr_t begin = reinterpret_cast<uintptr_t>(shared_.get()) + array.offset;
-    if (address >= begin && address + bytes <= begin + array.bytes) return true;
-  }
-  return false;
-}
-
-bool KernelRun::is_shared_written(uintptr_t address, size_t bytes) const {
-  const size_t offset = address - reinterpret_cast<uintptr_t>(shared_.get());
-  return std::memchr(shared_written_.get() + offset, 0, bytes) == nullptr;
-}
-
-void KernelRun::set_shared_written(uintptr_t address, size_t bytes) {
-  const size_t offset = address - reinterpret_cast<uintptr_t>(shared_.get());
-  std::memset(shared_written_.get() + offset, 1, bytes);
 }
 
 std::string KernelRun::name_of(uint32_t thread) const {

@@ -5,6 +5,7 @@
 #include <aorta/tests/cuda/emulated/races.h>
 #include <cuda_runtime.h>
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,13 +53,18 @@ class KernelRun {
     };
     return within(&call_, call_.object_bytes) || within(&place, sizeof place);
   }
-  /// The block's shared memory: true when all bytes lie in one declared array.
-  bool is_shared(uintptr_t address, size_t bytes) const;
-  /// Whether this block has written all the bytes of shared memory.
-  bool is_shared_written(uintptr_t address, size_t bytes) const;
-  void set_shared_written(uintptr_t address, size_t bytes);
   bool in_shared_range(uintptr_t address) const {
-    return address - reinterpret_cast<uintptr_t>(shared_.get()) < kArenaBytes;
+    return shared_ && address - reinterpret_cast<uintptr_t>(shared_.get()) < kArenaBytes;
+  }
+  /// The block's shared memory: whether all bytes lie in a declared array, and whether this block
+  /// has written all of them.
+  bool is_shared(uintptr_t address, size_t bytes) const { return has(kDeclared, address, bytes); }
+  bool is_shared_written(uintptr_t address, size_t bytes) const {
+    return has(kWritten, address, bytes);
+  }
+  void set_shared_written(uintptr_t address, size_t bytes) {
+    std::memset(shared_state_.get() + (address - reinterpret_cast<uintptr_t>(shared_.get())),
+                kDeclared | kWritten, bytes);
   }
 
   uint32_t thread_number() const { return current_; }
@@ -89,6 +95,16 @@ class KernelRun {
     size_t offset, bytes;
   };
   static constexpr size_t kRedZone = 32, kArenaBytes = kSharedBytes + 4096;
+  // What is known of a byte of shared memory. Between two arrays lie bytes of which nothing is.
+  static constexpr uint8_t kDeclared = 1, kWritten = 2;
+  bool has(uint8_t state, uintptr_t address, size_t bytes) const {
+    const uintptr_t offset = address - reinterpret_cast<uintptr_t>(shared_.get());
+    if (!in_shared_range(address) || bytes > kArenaBytes - offset) return false;
+    const uint8_t* const states = shared_state_.get() + offset;
+    uint8_t all = state;
+    for (size_t i = 0; i < bytes; ++i) all &= states[i];
+    return all == state;
+  }
 
   static void fiber_main();
   void begin_block(uint32_t number);
@@ -113,14 +129,15 @@ class KernelRun {
   const uint32_t count_;  // threads of a block
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
-  std::vector<uint32_t> order_;  // in which threads begin
+  std::vector<uint3> positions_;  // of threads, by their numbers
+  std::vector<uint32_t> order_;   // in which threads begin
   std::vector<uint32_t> ready_;
   Fiber* running_ = nullptr;
   uintptr_t stack_ = 0;  // of the running fiber
   uint32_t block_number_ = 0, started_ = 0, finished_ = 0, waiting_ = 0, current_ = 0, epoch_ = 0;
   uint32_t first_waiting_ = 0;  // who came to the barrier first
   bool failed_ = false;
-  std::unique_ptr<unsigned char[]> shared_, shared_written_;  // a byte for each
+  std::unique_ptr<unsigned char[]> shared_, shared_state_;  // a byte for each
   size_t shared_used_ = 0;
   std::vector<SharedArray> shared_arrays_;
 };

@@ -28,103 +28,99 @@ Races::Page* Races::page_of(uintptr_t number) {
 
 // Blocks of a launch have no order. Threads of one block are ordered by a barrier between them, and
 // threads of one warp by __syncwarp() too; a shuffle orders no memory.
-bool Races::conflicts(const Mark& mark, const Toucher& who, bool shared) const {
+inline bool Races::conflicts(const Mark& mark, const Visit& visit) const {
+  const Mark& mine = visit.mine;
   if (mark.launch != launch_) return false;
-  if (mark.block != who.block % kManyBlocks) return !shared;
-  if (mark.thread == who.thread) return false;
-  if (mark.epoch != static_cast<uint16_t>(who.epoch)) return false;
-  const bool same_warp = warp_of(mark.thread) == who.thread / 32;
-  return !same_warp || mark.warp_epoch == static_cast<uint16_t>(who.warp_epoch);
+  if (mark.block != mine.block) return !visit.shared;
+  if (mark.thread == mine.thread || mark.epoch != mine.epoch) return false;
+  return warp_of(mark.thread) != mine.thread / 32 || mark.warp_epoch == mine.warp_epoch;
 }
 
 // It is enough to know of several readers that they were several, but for those of the same warp
 // before its last __syncwarp().
-void Races::remember_read(Mark& mark, const Toucher& who, bool shared) const {
-  const uint32_t block = who.block % kManyBlocks;
-  const bool known = mark.launch == launch_ && !(shared && mark.block != block);
-  const bool other_block = known && mark.block != block;
-  const bool same_warp = warp_of(mark.thread) == who.thread / 32;
-  const bool before = same_warp && mark.warp_epoch != static_cast<uint16_t>(who.warp_epoch);
-  const bool other_thread = known && !other_block && !before && mark.thread != who.thread &&
-                            mark.epoch == static_cast<uint16_t>(who.epoch);
-  mark.launch = launch_;
-  mark.block = other_block ? kManyBlocks : block;
-  mark.thread = !other_thread ? who.thread : same_warp ? kLanes + who.thread / 32 : kMany;
-  mark.epoch = static_cast<uint16_t>(who.epoch);
-  mark.warp_epoch = static_cast<uint16_t>(who.warp_epoch);
+inline void Races::remember_read(Mark& mark, const Visit& visit) const {
+  const Mark& mine = visit.mine;
+  const bool known = mark.launch == launch_ && !(visit.shared && mark.block != mine.block);
+  if (!known || (mark.block == mine.block && mark.thread == mine.thread)) {
+    mark = mine;
+    return;
+  }
+  const bool other_block = mark.block != mine.block;
+  const bool same_warp = warp_of(mark.thread) == mine.thread / 32;
+  const bool before = same_warp && mark.warp_epoch != mine.warp_epoch;
+  const bool other_thread = !other_block && !before && mark.epoch == mine.epoch;
+  const uint32_t several = same_warp ? kLanes + mine.thread / 32 : kMany;
+  mark = mine;
+  if (other_block) mark.block = kManyBlocks;
+  if (other_thread) mark.thread = several;
 }
 
-bool Races::touch(Byte& byte, Touch touch, bool shared, const Toucher& who, Toucher& other) const {
-  const bool with_write =
-      !(touch == Touch::atomic && byte.write.atomic) && conflicts(byte.write, who, shared);
-  const bool with_read = touch != Touch::read && conflicts(byte.read, who, shared);
+inline bool Races::touch(Touched& touched, const Visit& visit, Toucher& other) const {
+  const bool with_write = !(visit.touch == Touch::atomic && touched.write.atomic) &&
+                          conflicts(touched.write, visit);
+  const bool with_read = visit.touch != Touch::read && conflicts(touched.read, visit);
   if (with_write || with_read) {
-    const Mark& mark = with_write ? byte.write : byte.read;
+    const Mark& mark = with_write ? touched.write : touched.read;
     other = {mark.block, mark.thread, mark.epoch, mark.warp_epoch};
     return true;
   }
-  if (touch == Touch::read) {
-    remember_read(byte.read, who, shared);
+  if (visit.touch == Touch::read) {
+    remember_read(touched.read, visit);
   } else {
-    byte.write = mark_of(who, touch);
+    touched.write = visit.mine;
   }
   return false;
 }
 
-// How many bytes from `first` on have one mark: those of a word that is touched whole, or one.
-size_t Races::split_for(Page& page, size_t first, size_t bytes) const {
-  bool& split = page.split[first / kWord];
-  Byte* word = page.bytes + first / kWord * kWord;
-  if (first % kWord == 0 && bytes >= kWord) {
-    if (!split) return kWord;
-    const bool stale = std::all_of(word, word + kWord, [&](const Byte& byte) {
-      return byte.write.launch != launch_ && byte.read.launch != launch_;
-    });
-    split = !stale;
-    return stale ? kWord : 1;
+// The marks of a word that is touched whole; null where this launch has touched parts of it.
+inline Races::Touched* Races::whole_word(Page& page, size_t word) const {
+  if (page.split[word]) {
+    const Touched* const bytes = page.bytes.get() + word * kWord;
+    for (size_t i = 0; i < kWord; ++i) {
+      if (bytes[i].write.launch == launch_ || bytes[i].read.launch == launch_) return nullptr;
+    }
+    page.split[word] = false;
+    page.words[word] = {};
   }
-  if (!split) std::fill(word + 1, word + kWord, word[0]);
-  split = true;
-  return 1;
+  return &page.words[word];
 }
 
-// Most accesses are of whole words that this launch touches for the first time, or that the same
-// thread has touched since the same barrier. True when it was such a one.
-bool Races::note_words(Page& page, size_t first, size_t bytes, Touch touch, bool shared,
-                       const Toucher& who) {
-  const Mark mine = mark_of(who, touch);
-  const auto is_known = [&](const Mark& mark) {
-    return mark.launch == launch_ && !(shared && mark.block != mine.block);
-  };
-  for (size_t k = first; k < first + bytes; k += kWord) {
-    Byte& byte = page.bytes[k];
-    if (page.split[k / kWord]) return false;
-    Mark& own = touch == Touch::read ? byte.read : byte.write;
-    const Mark& other = touch == Touch::read ? byte.write : byte.read;
-    if (is_known(other) && !other.is(mine)) return false;
-    if (is_known(own) && !own.is(mine)) return false;
-    own = mine;
-  }
-  return true;
+// The marks of a word's bytes.
+Races::Touched* Races::split_word(Page& page, size_t word) {
+  if (!page.bytes) page.bytes = std::make_unique<Touched[]>(kPage);
+  Touched* const bytes = page.bytes.get() + word * kWord;
+  if (!page.split[word]) std::fill(bytes, bytes + kWord, page.words[word]);
+  page.split[word] = true;
+  return bytes;
 }
 
 bool Races::note(uintptr_t address, size_t bytes, Touch touch, bool shared, const Toucher& who,
                  Toucher& other) {
-  if ((address | bytes) % kWord == 0 && address % kPage + bytes <= kPage) {
+  Visit visit{{}, touch, shared};
+  visit.mine.launch = launch_;
+  visit.mine.block = who.block % kManyBlocks;
+  visit.mine.thread = who.thread;
+  visit.mine.atomic = touch == Touch::atomic;
+  visit.mine.epoch = static_cast<uint16_t>(who.epoch);
+  visit.mine.warp_epoch = static_cast<uint16_t>(who.warp_epoch);
+  const uintptr_t end = address + bytes;
+  while (address < end) {
     Page* const page = page_of(address / kPage);
     if (!page) return false;
-    if (note_words(*page, address % kPage, bytes, touch, shared, who)) return false;
-  }
-  for (size_t i = 0; i < bytes;) {
-    Page* page = page_of((address + i) / kPage);
-    const size_t first = (address + i) % kPage;
-    const size_t last = first + bytes - i < kPage ? first + bytes - i : kPage;
-    i += last - first;
-    if (!page) return false;
-    for (size_t k = first; k < last;) {
-      const size_t step = split_for(*page, k, last - k);
-      if (this->touch(page->bytes[k], touch, shared, who, other)) return true;
-      k += step;
+    const uintptr_t page_end = std::min(end, (address / kPage + 1) * kPage);
+    while (address < page_end) {
+      const size_t word = address % kPage / kWord, first = address % kWord;
+      const size_t here = std::min<size_t>(kWord - first, page_end - address);
+      Touched* const whole = here == kWord ? whole_word(*page, word) : nullptr;
+      if (whole) {
+        if (this->touch(*whole, visit, other)) return true;
+      } else {
+        Touched* const parts = split_word(*page, word);
+        for (size_t i = first; i < first + here; ++i) {
+          if (this->touch(parts[i], visit, other)) return true;
+        }
+      }
+      address += here;
     }
   }
   return false;

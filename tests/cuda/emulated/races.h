@@ -43,43 +43,33 @@ class Races {
     uint32_t thread : 11 = 0;
     uint32_t atomic : 1 = 0;
     uint16_t epoch = 0, warp_epoch = 0;
-    /// True for the same thread, since the same barriers; of a mark that is a single thread's.
-    bool is(const Mark& other) const {
-      return block == other.block && thread == other.thread && atomic == other.atomic &&
-             epoch == other.epoch && warp_epoch == other.warp_epoch;
-    }
   };
-  struct Byte {
+  struct Touched {
     Mark write, read;
   };
-  // Where nothing touched a part of a word, its first byte speaks for all: most accesses are of
-  // whole words.
+  // A word has marks of its own, and its bytes have once something touched a part of it: most
+  // accesses are of whole words.
   static constexpr size_t kWord = 4;
   struct Page {
-    Byte bytes[kPage];
-    bool split[kPage / kWord];
+    Touched words[kPage / kWord];
+    bool split[kPage / kWord] = {};
+    std::unique_ptr<Touched[]> bytes;  // of split words
+  };
+  struct Visit {
+    Mark mine;
+    Touch touch;
+    bool shared;
   };
 
   Page* page_of(uintptr_t number);
   static uint32_t warp_of(uint32_t thread) {
     return thread < kLanes ? thread / 32 : thread - kLanes;
   }
-  Mark mark_of(const Toucher& who, Touch touch) const {
-    Mark mark;
-    mark.launch = launch_;
-    mark.block = who.block % kManyBlocks;
-    mark.thread = who.thread;
-    mark.atomic = touch == Touch::atomic;
-    mark.epoch = static_cast<uint16_t>(who.epoch);
-    mark.warp_epoch = static_cast<uint16_t>(who.warp_epoch);
-    return mark;
-  }
-  bool note_words(Page& page, size_t first, size_t bytes, Touch touch, bool shared,
-                  const Toucher& who);
-  size_t split_for(Page& page, size_t first, size_t bytes) const;
-  bool touch(Byte& byte, Touch touch, bool shared, const Toucher& who, Toucher& other) const;
-  bool conflicts(const Mark& mark, const Toucher& who, bool shared) const;
-  void remember_read(Mark& mark, const Toucher& who, bool shared) const;
+  Touched* whole_word(Page& page, size_t word) const;
+  static Touched* split_word(Page& page, size_t word);
+  bool touch(Touched& touched, const Visit& visit, Toucher& other) const;
+  bool conflicts(const Mark& mark, const Visit& visit) const;
+  void remember_read(Mark& mark, const Visit& visit) const;
 
   std::unordered_map<uintptr_t, std::unique_ptr<Page>> pages_;
   struct Recent {
