@@ -105,7 +105,7 @@ _MODES = {
     "_threads": {"AORTA_EMULATED_MODE": "threads", "AORTA_EMULATED_RACES": "0"},
 }
 
-def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_order = [], limited = [], huge = [], modes = list(_MODES), gpu = None, tags = [], **kwargs):
+def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_order = [], limited = [], huge = [], modes = list(_MODES), gpu = None, gpu_srcs = [], gpu_tags = ["manual"], emulated_deps = [], tags = [], **kwargs):
     """GoogleTest cases on the emulated device: NAME as late as the rules allow, NAME_eager, NAME_random, NAME_threads.
 
     modes: those of these that there are.
@@ -115,7 +115,8 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_ord
     huge: patterns of those that go past the limits of 32 bits: they run with small limits in each mode, in NAME_eager
         among the others and in NAME_limits, NAME_limits_random and NAME_limits_threads; and with the true ones, which
         takes many minutes and gigabytes, in NAME_huge, only when that is named.
-    gpu: the name of the same cases on a GPU, for the bundle (tools/gpu_bundle.sh), if there is to be one.
+    gpu: the name of the same cases on a GPU, for the bundle (tools/gpu_bundle.sh), if there is to be one; gpu_srcs and
+        gpu_tags: what it has besides. emulated_deps: what the tests on the emulated device have besides.
     limited: patterns of those that NAME_limits and the others of its kind run beside; where there are none, those aren't either.
     """
     plugin = "//tests/cuda/emulated:libaorta_cuda_emulated.so"
@@ -124,13 +125,13 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_ord
     aorta_library(
         name = name + "_cases",
         testonly = True,
-        srcs = srcs + ["//tests/cuda/emulated:present_test.cc"],
+        srcs = srcs,
         hdrs = hdrs,
         alwayslink = True,
         deps = deps + ["@system//:gtest"],
     )
     if gpu:
-        aorta_gpu_test(name = gpu, srcs = srcs, hdrs = hdrs, data = data, tags = ["manual"], deps = deps + ["@system//:gtest"], **kwargs)
+        aorta_gpu_test(name = gpu, srcs = gpu_srcs, data = data, tags = gpu_tags, deps = [":" + name + "_cases"], **kwargs)
     small = {"_limits" + mode: dict(_MODES[mode], AORTA_CUDA_LIMITS = _LIMITS) for mode in modes if "AORTA_CUDA_LIMITS" not in _MODES[mode]}
     few = dict(small if limited else {}, _huge = {}) if huge else {}
     for mode in modes + few.keys():
@@ -150,6 +151,6 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_ord
             env = dict(env, AORTA_CUDA_PLUGIN = "$(rootpath %s)" % plugin),
             # A sanitizer's dlopen looks along DT_RPATH, and not along the program's DT_RUNPATH.
             linkopts = ["-Wl,--disable-new-dtags,-rpath,$$ORIGIN/%s/tests/cuda/emulated/driver" % up],
-            deps = [":" + name + "_cases"],
+            deps = [":" + name + "_cases", "//tests/cuda/emulated:present"] + emulated_deps,
             **kwargs
         )
