@@ -14,8 +14,8 @@ constexpr int64_t kLongestOfAThread = 8, kLongestOfAWarp = 512;
 template <class M>
 using Running = scalar::Accumulator<ComputeType<M>>;
 
-/// Lines of neighbours, walked in tiles of one element a thread: blockDim.x threads a line, blockDim.y
-/// lines a block. Where there are several each is a warp's own, and warps needn't meet.
+/// Lines of neighbours, walked in tiles of one element a thread: blockDim.x threads a line,
+/// blockDim.y lines a block. Where there are several each is a warp's own, and warps needn't meet.
 template <class M, class Join>
 __global__ void __launch_bounds__(kThreads)
     scan_rows_kernel(const MemoryType<M>* input, MemoryType<M>* output, int64_t lines,

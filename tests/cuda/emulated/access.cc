@@ -141,10 +141,10 @@ inline void check(uintptr_t address, size_t bytes, Touch touch, const void* code
   if (!run || run->on_stack(address) || run->is_own(address, bytes)) return;
   const Memory& memory = run->memory();
   const bool shared = bytes <= 16 && run->in_shared_range(address);
-  const bool plain = bytes <= 16 && is_aligned(address, bytes) &&
-                     (shared ? run->is_shared_written(address, bytes)
-                             : memory.device_of(address) == run->device() &&
-                                   memory.is_written(address, bytes));
+  const bool plain =
+      bytes <= 16 && is_aligned(address, bytes) &&
+      (shared ? run->is_shared_written(address, bytes)
+              : memory.device_of(address) == run->device() && memory.is_written(address, bytes));
   if (plain && run->races().full()) return;
   const OutsideKernel outside;
   if (plain) return note(*run, address, bytes, touch, shared, code);

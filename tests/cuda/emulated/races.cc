@@ -56,8 +56,8 @@ inline void Races::remember_read(Mark& mark, const Visit& visit) const {
 }
 
 inline bool Races::touch(Touched& touched, const Visit& visit, Toucher& other) const {
-  const bool with_write = !(visit.touch == Touch::atomic && touched.write.atomic) &&
-                          conflicts(touched.write, visit);
+  const bool with_write =
+      !(visit.touch == Touch::atomic && touched.write.atomic) && conflicts(touched.write, visit);
   const bool with_read = visit.touch != Touch::read && conflicts(touched.read, visit);
   if (with_write || with_read) {
     const Mark& mark = with_write ? touched.write : touched.read;
