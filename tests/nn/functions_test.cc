@@ -4,118 +4,18 @@
 #include <aorta/nn/parameter_vector.h>
 #include <aorta/nn/unpooling.h>
 #include <aorta/tests/error_text.h>
-#include <aorta/tests/nn/fixture.h>
+#include <aorta/tests/nn/function_cases.h>
 
-#include <ostream>
 #include <set>
 
 namespace aorta::nn {
 namespace {
 
-using Tensors = std::vector<Tensor>;
-
-struct Case {
-  std::string name;
-  std::vector<std::string> inputs;  // names of arrays
-  std::function<Tensor(const Tensors&)> call;
-};
-
-void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
-
-void add_bags(std::vector<Case>& cases) {
-  using Mode = EmbeddingBagMode;
-  for (const auto& [suffix, m] :
-       {std::pair{"sum", Mode::sum}, std::pair{"mean", Mode::mean}, std::pair{"max", Mode::max}}) {
-    const std::string name = std::string("bag_") + suffix;
-    const Mode mode = m;
-    cases.push_back({name, {"flat", "weight", "offsets"}, [mode](const Tensors& in) {
-                       return embedding_bag(in[0], in[1], in[2], {.mode = mode});
-                     }});
-    cases.push_back(
-        {name + "_padding", {"flat", "weight", "offsets_last"}, [mode](const Tensors& in) {
-           // i32, and a row that is counted from the end.
-           return embedding_bag(in[0].to(DType::i32), in[1], in[2].to(DType::i32),
-                                {.mode = mode, .include_last_offset = true, .padding_idx = -1});
-         }});
-  }
-  cases.push_back({"bag_factors", {"flat", "weight", "offsets", "factors"}, [](const Tensors& in) {
-                     return embedding_bag(in[0], in[1], in[2],
-                                          {.mode = Mode::sum, .per_sample_weights = in[3]});
-                   }});
-}
-
-Tensor all_grid_samples(const Tensors& in, GridSampleMode mode) {
-  Tensors results;
-  for (const auto padding :
-       {GridSamplePadding::zeros, GridSamplePadding::border, GridSamplePadding::reflection}) {
-    for (const bool align : {false, true}) {
-      results.push_back(grid_sample(
-          in[0], in[1], {.mode = mode, .padding_mode = padding, .align_corners = align}));
-    }
-  }
-  return stack(results);
-}
-
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
-  add_bags(cases);
-  for (const std::string d : {"2", "3"}) {
-    const std::vector<std::string> inputs{"image" + d, "grid" + d};
-    using Mode = GridSampleMode;
-    for (const auto& [name, m] :
-         {std::pair{"bilinear", Mode::bilinear}, std::pair{"nearest", Mode::nearest},
-          std::pair{"bicubic", Mode::bicubic}}) {
-      const Mode mode = m;
-      if (mode == Mode::bicubic && d == "3") continue;
-      cases.push_back({"grid_sample" + d + "_" + name, inputs,
-                       [mode](const Tensors& in) { return all_grid_samples(in, mode); }});
-    }
-    const Shape size = d == "2" ? Shape{2, 1, 3, 1} : Shape{2, 1, 3, 1, 4};
-    for (const bool align : {false, true}) {
-      cases.push_back({"affine_grid" + d + (align ? "_True" : "_False"),
-                       {"theta" + d},
-                       [=](const Tensors& in) { return affine_grid(in[0], size, align); }});
-    }
-  }
-  return cases;
-}
-
-const Fixture& fixtures() {
-  static const Fixture all = read_fixture("functions");
-  return all;
-}
-
-Tensors leaves_of(const Case& one, DType dtype) {
-  Tensors leaves;
-  for (const std::string& name : one.inputs) {
-    const Tensor& value = fixtures().at("inputs/" + name);
-    leaves.push_back(is_floating(value.dtype())
-                         ? value.to({.dtype = dtype, .copy = true}).requires_grad_()
-                         : value);
-  }
-  return leaves;
-}
-
-class Functions : public testing::TestWithParam<Case> {};
+class Functions : public testing::TestWithParam<FunctionCase> {};
 
 TEST_P(Functions, AgreeWithPyTorch) {
-  const Fixture fixture = part(fixtures(), GetParam().name);
-  ASSERT_FALSE(fixture.empty());
-  for (const DType dtype : {DType::f64, DType::f32}) {
-    SCOPED_TRACE(to_string(dtype));
-    const double tolerance = dtype == DType::f64 ? 1e-12 : 5e-5;
-    const Tensors inputs = leaves_of(GetParam(), dtype);
-    const Tensor out = GetParam().call(inputs);
-    EXPECT_EQ(out.dtype(), dtype);
-    EXPECT_TRUE(near(out, fixture.at("out"), tolerance));
-    // As in make_nn.py.
-    out.backward(cos(arange(out.numel(), {.dtype = dtype})).reshape(out.shape()));
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const auto found = fixture.find("din" + std::to_string(i));
-      if (found == fixture.end()) continue;
-      EXPECT_TRUE(near(inputs[i].grad(), found->second, tolerance)) << "input " << i;
-    }
-  }
+  for (const DType dtype : {DType::f64, DType::f32})
+    EXPECT_EQ(function_difference(GetParam(), dtype), "") << to_string(dtype);
 }
 
 TEST_P(Functions, HalfTypesAreRoundedOnce) {
@@ -140,13 +40,13 @@ TEST_P(Functions, DerivativesAgreeWithFiniteDifferences) {
   EXPECT_SECOND_GRADIENTS(call, inputs, {.allow_vacuous = true});
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Functions, testing::ValuesIn(all_cases()),
+INSTANTIATE_TEST_SUITE_P(All, Functions, testing::ValuesIn(function_cases()),
                          [](const auto& test) { return test.param.name; });
 
 TEST(FunctionFixtures, HaveACaseEach) {
   std::set<std::string> names{"inputs"};
-  for (const Case& one : all_cases()) names.insert(one.name);
-  for (const auto& [key, value] : fixtures())
+  for (const FunctionCase& one : function_cases()) names.insert(one.name);
+  for (const auto& [key, value] : function_fixtures())
     EXPECT_TRUE(names.contains(key.substr(0, key.find('/')))) << key;
 }
 
