@@ -93,7 +93,9 @@ inline std::vector<Case> windowed_options() {
 
 inline std::vector<Case> other_options() {
   const auto call_bag = [](Module& module, const Tensors& inputs) -> Tensors {
-    return {dynamic_cast<EmbeddingBag&>(module)(inputs.at(0), tensor({0, 3, 4, 7}))};
+    return {dynamic_cast<EmbeddingBag&>(module)(
+        inputs.at(0),
+        tensor({0, 3, 4, 7}, {.device = inputs[0].defined() ? inputs[0].device() : Device()}))};
   };
   const TransformerEncoderLayerOptions wide{.dim_feedforward = 6,
                                             .dropout = 0,

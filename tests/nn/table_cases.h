@@ -20,7 +20,8 @@ Tensors call_fractional(Module& module, const Tensors& inputs) {
   const Tensor& x = inputs.at(0);
   if (!x.defined()) return {module(x)};
   const int64_t n = x.size(0), c = x.size(1), d = x.dim() - 2;
-  const Tensor step = remainder(arange(n * c * d, {.dtype = x.dtype()}) * 7, 11);
+  const Tensor step =
+      remainder(arange(n * c * d, {.dtype = x.dtype(), .device = x.device()}) * 7, 11);
   auto& pool = dynamic_cast<M&>(module);
   pool.options.random_samples = ((step + 0.5) / 11).reshape({n, c, d});
   return {pool(x)};

@@ -97,6 +97,9 @@ def emulated_kernels(name, srcs, parts = {}, deps = []):
 # Any order of work and of threads is one that CUDA's rules allow, and gives the same results. Where the order is the
 # plainest, tensors and grids of some size take the ways of those past 2^31 (cuda/limits.h).
 _LIMITS = "256,3"
+
+# The rows of the catalogue and layers have few elements. What has more takes too many launches with these.
+_TINY_LIMITS = "16,3"
 _MODES = {
     "": {},
     "_eager": {"AORTA_CUDA_LIMITS": _LIMITS, "AORTA_EMULATED_MODE": "eager", "AORTA_EMULATED_ORDER": "reverse"},
@@ -105,7 +108,7 @@ _MODES = {
     "_threads": {"AORTA_EMULATED_MODE": "threads", "AORTA_EMULATED_RACES": "0"},
 }
 
-def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_order = [], limited = [], huge = [], modes = list(_MODES), gpu = None, gpu_srcs = [], gpu_tags = ["manual"], emulated_deps = [], tags = [], **kwargs):
+def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_order = [], limited = [], huge = [], tiny = [], modes = list(_MODES), gpu = None, gpu_srcs = [], gpu_tags = ["manual"], emulated_deps = [], tags = [], **kwargs):
     """GoogleTest cases on the emulated device: NAME as late as the rules allow, NAME_eager, NAME_random, NAME_threads.
 
     modes: those of these that there are.
@@ -115,6 +118,7 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_ord
     huge: patterns of those that go past the limits of 32 bits: they run with small limits in each mode, in NAME_eager
         among the others and in NAME_limits, NAME_limits_random and NAME_limits_threads; and with the true ones, which
         takes many minutes and gigabytes, in NAME_huge, only when that is named.
+    tiny: patterns of those that NAME_tiny runs, eagerly with limits of 16 elements, and NAME_eager doesn't.
     gpu: the name of the same cases on a GPU, for the bundle (tools/gpu_bundle.sh), if there is to be one; gpu_srcs and
         gpu_tags: what it has besides. emulated_deps: what the tests on the emulated device have besides.
     limited: patterns of those that NAME_limits and the others of its kind run beside; where there are none, those aren't either.
@@ -134,10 +138,13 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_ord
         aorta_gpu_test(name = gpu, srcs = gpu_srcs, data = data, tags = gpu_tags, deps = [":" + name + "_cases"], **kwargs)
     small = {"_limits" + mode: dict(_MODES[mode], AORTA_CUDA_LIMITS = _LIMITS) for mode in modes if "AORTA_CUDA_LIMITS" not in _MODES[mode]}
     few = dict(small if limited else {}, _huge = {}) if huge else {}
+    if tiny:
+        few = dict(few, _tiny = dict(_MODES["_eager"], AORTA_CUDA_LIMITS = _TINY_LIMITS))
     for mode in modes + few.keys():
         env = dict(_MODES, **few)[mode]
-        chosen = huge + ["EmulatedDevice.*"] + (limited if mode != "_huge" else [])
+        chosen = tiny if mode == "_tiny" else huge + ["EmulatedDevice.*"] + (limited if mode != "_huge" else [])
         left_out = (once if mode else []) + (in_order if mode in ["_random", "_threads"] else []) + (huge if "AORTA_CUDA_LIMITS" not in env else [])
+        left_out += tiny if mode == "_eager" else []
         aorta_test(
             name = name + mode,
             srcs = [],
