@@ -1,5 +1,6 @@
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/op_table.h>
+#include <aorta/tests/empty_checks.h>
 #include <aorta/tests/gradient_checks.h>
 #include <aorta/tests/mutants.h>
 #include <aorta/tests/op_kernels.h>
@@ -39,6 +40,7 @@ TEST_P(Gradients, Second) { check_second_gradients(*GetParam()); }
 TEST_P(Gradients, Dtypes) { check_gradient_dtypes(*GetParam()); }
 TEST_P(Gradients, Layouts) { check_gradient_layouts(*GetParam()); }
 TEST_P(Gradients, Planned) { check_gradients_planned(*GetParam()); }
+TEST_P(Gradients, Empty) { check_empty_on(*GetParam(), "meta"); }
 TEST_P(Gradients, InPlace) { check_gradient_in_place(*GetParam()); }
 TEST_P(Gradients, Mutants) {
 #if defined(__SANITIZE_ADDRESS__)

@@ -144,10 +144,10 @@ SVD run_svd(const char* op, const Tensor& A, bool full_matrices, bool values_alo
     result.U = batch.output({m, u_columns});
     result.Vh = batch.output({vh_rows, n});
   }
-  if (k > 0) {
+  if (A.numel() > 0) {
     kernel({batch.args(), values_alone ? nullptr : result.U.data(), result.S.data(),
             values_alone ? nullptr : result.Vh.data(), u_columns, vh_rows});
-  } else if (!values_alone) {  // of nothing
+  } else if (!values_alone && batch.count > 0) {  // of nothing
     result.U.copy_(eye(m, u_columns, {.dtype = A.dtype(), .device = A.device()}));
     result.Vh.copy_(eye(vh_rows, n, {.dtype = A.dtype(), .device = A.device()}));
   }

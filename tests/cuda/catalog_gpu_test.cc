@@ -1,5 +1,6 @@
 #include <aorta/core/backends.h>
 #include <aorta/core/device.h>
+#include <aorta/tests/empty_checks.h>
 #include <aorta/tests/gradient_checks.h>
 #include <aorta/tests/op_checks.h>
 #include <aorta/tests/op_kernels.h>
@@ -50,6 +51,7 @@ TEST_P(GpuCatalog, Gradients) {
 }
 TEST_P(GpuCatalog, GradientLayouts) { check_gradient_layouts_on(*GetParam(), "cuda:0"); }
 TEST_P(GpuCatalog, SecondGradients) { check_second_gradients_on(*GetParam(), "cuda:0"); }
+TEST_P(GpuCatalog, Empty) { check_empty_on(*GetParam(), "cuda:0"); }
 INSTANTIATE_TEST_SUITE_P(Rows, GpuCatalog, ::testing::ValuesIn(rows_with_kernels()),
                          [](const auto& test) { return test.param->op; });
 
