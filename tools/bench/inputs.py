@@ -1,5 +1,7 @@
 """The numbers that PyTorch's sides start from: those of the harness (sides.h, steps.h)."""
 
+import math
+
 import torch
 
 
@@ -15,6 +17,13 @@ def make(shape, low, high, seed=0, dtype=None):
     h ^= h >> 13
     unit = (h >> 8).to(torch.float64) * 2.0**-24
     return (low + (high - low) * unit).to(torch.float32).reshape(shape).to(dtype or torch.float32)
+
+
+def make_normal(shape, mean, deviation, seed=0, dtype=None):
+    """Normally distributed: element i is mean + deviation sqrt(-2 log(1 - u)) cos(2 pi v), of make()'s u and v."""
+    u, v = make(shape, 0, 1, seed).double(), make(shape, 0, 1, seed + 64).double()
+    normal = torch.sqrt(-2 * torch.log1p(-u)) * torch.cos(2 * math.pi * v)
+    return (mean + deviation * normal).to(torch.float32).to(dtype or torch.float32)
 
 
 def fill(module):

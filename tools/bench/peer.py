@@ -4,7 +4,7 @@ With a number behind its name it is the first of so many ranks of a process grou
 what it is asked beside it.
 
 A row brings two lines of Python: a setup, which runs once, and the expression that is measured. They see torch,
-F (torch.nn.functional), and make() and fill(), whose numbers are those of the harness.
+F (torch.nn.functional), and make(), make_normal() and fill(), whose numbers are those of the harness.
 """
 
 import os
@@ -19,7 +19,7 @@ os.dup2(2, 1)
 
 try:
     import torch
-    from inputs import fill, make
+    from inputs import fill, make, make_normal
 except ImportError as error:
     torch, WHY = None, str(error)
 
@@ -66,7 +66,8 @@ class Work:
 
     def __init__(self, setup, expression):
         import itertools
-        self.names = {"torch": torch, "F": torch.nn.functional, "make": make, "fill": fill,
+        self.names = {"torch": torch, "F": torch.nn.functional, "make": make, "make_normal": make_normal,
+                      "fill": fill,
                       "perf_counter": time.perf_counter, "repeat": itertools.repeat}
         exec(setup, self.names)
         exec(LOOP % expression, self.names)

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <numbers>
 
 namespace aorta::bench {
 namespace {
@@ -18,6 +19,19 @@ double hash_to_unit(int64_t index) {
   h *= 2246822519u;
   h ^= h >> 13;
   return (h >> 8) * 0x1p-24;
+}
+
+double unit(int64_t i, int64_t seed) { return hash_to_unit(i + 1000003 * seed); }
+
+// Element i, in row-major order, is value(i).
+template <class F>
+Tensor filled(const Shape& shape, DType dtype, const F& value) {
+  const Tensor values = empty(shape);
+  float* data = values.data<float>();
+  parallel_for(0, values.numel(), 1 << 16, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) data[i] = static_cast<float>(value(i));
+  });
+  return values.to(dtype);
 }
 
 // The elements in row-major order.
@@ -67,15 +81,14 @@ void copy_on_threads(const CopyBuffers& buffers, int threads) {
 }  // namespace
 
 Tensor make(const Shape& shape, double low, double high, int64_t seed, DType dtype) {
-  const Tensor values = empty(shape);
-  float* data = values.data<float>();
-  const int64_t numel = values.numel();
-  parallel_for(0, numel, 1 << 16, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      data[i] = static_cast<float>(low + (high - low) * hash_to_unit(i + 1000003 * seed));
-    }
+  return filled(shape, dtype, [=](int64_t i) { return low + (high - low) * unit(i, seed); });
+}
+
+Tensor make_normal(const Shape& shape, double mean, double deviation, int64_t seed, DType dtype) {
+  return filled(shape, dtype, [=](int64_t i) {
+    const double radius = std::sqrt(-2 * std::log1p(-unit(i, seed)));
+    return mean + deviation * radius * std::cos(2 * std::numbers::pi * unit(i, seed + 64));
   });
-  return values.to(dtype);
 }
 
 std::vector<double> sample(const Tensor& result) {

@@ -16,6 +16,13 @@ inline constexpr Device kGpu(DeviceType::cuda, 0);
 Tensor make(const Shape& shape, double low, double high, int64_t seed = 0,
             DType dtype = DType::f32);
 
+/// Normally distributed numbers: element i = mean + deviation sqrt(-2 log(1 - u)) cos(2 pi v), with
+/// u and v those of make() with `seed` and seed + 64 (Box and Muller), as make_normal() in
+/// inputs.py. What a GPU computes with is made so: zeros take less power, and leave it a higher
+/// clock.
+Tensor make_normal(const Shape& shape, double mean, double deviation, int64_t seed = 0,
+                   DType dtype = DType::f32);
+
 /// The number of elements, their mean, and 16 of them, evenly spaced from the first to the last in
 /// row-major order.
 std::vector<double> sample(const Tensor& result);
@@ -45,7 +52,8 @@ Side aorta_side(F f) {
 Side memcpy_side(double bytes);
 
 /// PyTorch, in the interpreter that AORTA_PEER_PYTHON names: `setup` runs once, `expression` is
-/// measured. Both are lines of Python that see torch, F (torch.nn.functional), make() and fill().
+/// measured. Both are lines of Python that see torch, F (torch.nn.functional), make(),
+/// make_normal() and fill().
 Side torch_side(const std::string& setup, const std::string& expression,
                 const std::string& check = "sample");
 

@@ -38,6 +38,14 @@ Row shapes() {
           }};
 }
 
+Row torch_normal_row() {
+  return {.name = "PyTorch agrees on normal numbers", .make = [=] {
+            const Tensor x = make_normal({64, 64}, 0.5, 2, 3);
+            return Case{.ours = aorta_side([=] { return x * 2; }),
+                        .peer = torch_side("x = make_normal((64, 64), 0.5, 2, 3)", "x * 2")};
+          }};
+}
+
 Row torch_row(const char* name, const char* expression) {
   return {.name = name, .make = [=] {
             const Tensor x = make({64, 64}, -1, 1, 3);
@@ -63,6 +71,7 @@ Rows selftest_rows(const Plan&) {
                 return Case{.ours = aorta_side([=] { return x.reshape({7}); })};
               }},
       torch_row("PyTorch agrees", "x * 2"),
+      torch_normal_row(),
       torch_row("PyTorch differs", "x * 2.001"),
       torch_row("PyTorch fails", "no_such_name + x"),
   };
