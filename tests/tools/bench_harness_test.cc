@@ -1,5 +1,6 @@
 // The benchmark's arithmetic, on sides that say how long they took instead of taking it.
 #include <aorta/aorta.h>
+#include <aorta/tools/bench/gpu_sides.h>
 #include <aorta/tools/bench/harness.h>
 #include <aorta/tools/bench/sides.h>
 #include <gtest/gtest.h>
@@ -57,6 +58,11 @@ TEST(BenchMeasure, TargetsAreAboutTimeOrSpeed) {
   EXPECT_EQ(measure(row_of(half, at_most(0.49)), kSettings).verdict, Verdict::miss);
   EXPECT_EQ(measure(row_of(half, at_least(1.99)), kSettings).verdict, Verdict::ok);
   EXPECT_EQ(measure(row_of(half, at_least(2.01)), kSettings).verdict, Verdict::miss);
+}
+
+TEST(BenchMeasure, AShareOfNothingIsShownWithoutAVerdict) {
+  const Case half = {.ours = saying("a", 1e-3), .reference = saying("b", 2e-3)};
+  EXPECT_EQ(measure(row_of(half, at_least(0)), kSettings).verdict, Verdict::none);
 }
 
 TEST(BenchMeasure, AMissingReferenceHasNoVerdict) {
@@ -146,6 +152,25 @@ TEST(BenchInputs, OneDnnAgreesWithADirectProduct) {
   }
   EXPECT_EQ(difference(onednn_sgemm_side(n).values(), sample(product), 1e-5), "");
   EXPECT_EQ(difference(onednn_packed_side(n, n, n).values(), sample(product), 1e-5), "");
+}
+
+TEST(BenchPeak, KnownGpusHaveTheirMakersNumbersAndOthersTheirMemorysAlone) {
+  const GpuPeak h200 = gpu_peak("NVIDIA H200", 3'201'000, 6144);
+  EXPECT_NEAR(h200.bandwidth, 4.917e12, 1e9);  // bytes a second
+  EXPECT_EQ(h200.bf16, 989.4e12);
+  const GpuPeak other = gpu_peak("another", 1'000'000, 64);
+  EXPECT_EQ(other.bandwidth, 16e9);
+  EXPECT_EQ(other.bf16, 0);
+  EXPECT_EQ(peak_side(1, other.bf16).missing, "peak not known of the GPU ''");
+  EXPECT_NEAR(peak_side(32e9, other.bandwidth).run(3), 6, 1e-12);
+}
+
+TEST(BenchNumbers, NormalOnesHaveTheirMeanAndDeviation) {
+  const std::vector<double> found = moments(make_normal({1 << 18}, 0.5, 1.5, 1));
+  EXPECT_NEAR(found[1], 0.5, 0.01);
+  EXPECT_NEAR(found[2], 1.5, 0.01);
+  const Tensor normal = (make_normal({1 << 18}, 0, 1, 2).abs() < 1).to(f64);
+  EXPECT_NEAR(mean(normal).item<double>(), 0.6827, 0.005);
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ Ratio ratio(const std::vector<double>& ours, const std::vector<double>& theirs) 
 }
 
 Verdict judge(const Target& target, double time_ratio) {
-  if (target.kind == Target::Kind::none) return Verdict::none;
+  if (target.value <= 0) return Verdict::none;
   const bool reached = target.kind == Target::Kind::time ? time_ratio <= target.value
                                                          : 1 / time_ratio >= target.value;
   return reached ? Verdict::ok : Verdict::miss;

@@ -39,6 +39,7 @@ struct Target {
   double value = 0;
 };
 inline Target at_most(double times) { return {Target::Kind::time, times}; }
+/// at_least(0) shows the share and asks for none.
 inline Target at_least(double share) { return {Target::Kind::speed, share}; }
 
 /// What is printed beside a time: `Row::work` bytes, operations or elements a run. From `lines` on

@@ -75,6 +75,7 @@ std::string ratio_cell(const Ratio& ratio, Target::Kind kind) {
 }
 
 std::string target_cell(const Target& target) {
+  if (target.value <= 0) return "";
   if (target.kind == Target::Kind::time) return fmt::format("<= {:g}x", target.value);
   if (target.kind == Target::Kind::speed) return fmt::format(">= {:g} %", 100 * target.value);
   return "";

@@ -1,7 +1,7 @@
 // Decompositions and Fourier transforms on the first GPU, against PyTorch on the same one; what is
 // compared of factors that have signs is what they are made of. Every run is waited for.
 #include <aorta/aorta.h>
-#include <aorta/tools/bench/sides.h>
+#include <aorta/tools/bench/gpu_sides.h>
 #include <aorta/tools/bench/tables.h>
 #include <fmt/format.h>
 
@@ -43,23 +43,16 @@ constexpr GpuRow kRows[] = {
      "torch.view_as_real(torch.fft.fft(a, dim=1))"},
 };
 
-Case gpu_case(const GpuRow& row, int64_t count, int64_t n) {
-  if (!cuda::is_available())
-    return {.ours = {.name = "Aorta", .missing = "no GPU: " + cuda::unavailable_reason()}};
-  const Tensor x = make({count, n, n}, -1, 1, 1).to("cuda");
+Case case_of(const GpuRow& row, int64_t count, int64_t n) {
+  const Tensor x = make_normal({count, n, n}, 0, 0.5, 1).to(kGpu);
   const double size = static_cast<double>(n);
-  const Tensor a = matmul(x, transpose(x, 1, 2)) / size + eye(n, {.device = "cuda"});
+  const Tensor a = matmul(x, transpose(x, 1, 2)) / size + eye(n, {.device = kGpu});
   const std::string setup = fmt::format(
-      "x = make(({0}, {1}, {1}), -1, 1, 1).cuda(); "
+      "x = make_normal(({0}, {1}, {1}), 0, 0.5, 1).cuda(); "
       "a = x @ x.transpose(1, 2) / {1} + torch.eye({1}, device='cuda')",
       count, n);
-  return {
-      .ours = aorta_side([a, run = row.run] {
-        Tensor result = run(a);
-        synchronize("cuda");
-        return result;
-      }),
-      .reference = torch_side(setup, fmt::format("({}, torch.cuda.synchronize())[0]", row.torch))};
+  return {.ours = gpu_side([a, run = row.run] { return run(a); }),
+          .reference = torch_gpu_side(setup, row.torch)};
 }
 
 }  // namespace
@@ -68,10 +61,11 @@ Rows cuda_linalg_rows(const Plan& plan) {
   Rows rows;
   for (const GpuRow& row : kRows) {
     const int64_t count = plan.size(row.count, 2), n = plan.size(row.size, 8);
-    rows.push_back({.name = fmt::format("{}, {} of {}x{}, f32", row.name, count, n, n),
-                    .target = at_most(1),
-                    .tolerance = 1e-3,
-                    .make = [&row, count, n] { return gpu_case(row, count, n); }});
+    rows.push_back(
+        {.name = fmt::format("{}, {} of {}x{}, f32", row.name, count, n, n),
+         .target = at_most(1),
+         .tolerance = 1e-3,
+         .make = [&row, count, n] { return gpu_case([&] { return case_of(row, count, n); }); }});
   }
   return rows;
 }

@@ -2,7 +2,7 @@
 // is compared is the loss of their first step. PyTorch's switches for TF32 are set as ours.
 #include <aorta/aorta.h>
 #include <aorta/core/device_backend.h>
-#include <aorta/tools/bench/sides.h>
+#include <aorta/tools/bench/gpu_sides.h>
 #include <aorta/tools/bench/steps.h>
 #include <aorta/tools/bench/tables.h>
 #include <fmt/format.h>
@@ -49,8 +49,7 @@ struct Against {
 };
 
 Side ours(Training training, Numbers numbers, const Against& against) {
-  if (!cuda::is_available())
-    return {.name = "Aorta", .missing = "no GPU: " + cuda::unavailable_reason()};
+  if (!cuda::is_available()) return no_gpu().ours;
   training.bf16 = numbers == Numbers::bf16;
   training.begin(training.input.dim() == 4, kGpu);
   const auto run = [training](const Tensor& x, const Tensor& y) { return training.step(x, y); };
@@ -116,6 +115,29 @@ Row row(const Plan& plan, const Network& network, Numbers numbers, double target
           .rounds = against.memory ? 1 : 0};
 }
 
+// The floor that the project holds the segmenter's step against, seconds on an H200.
+constexpr double kFloor = 2.9e-3;
+
+// The share of that floor which the captured step reaches.
+Row floor_row(const Plan& plan) {
+  Row floor = row(plan, kDeepLab, Numbers::bf16, 0, {.captured = true});
+  floor.name += "; floor of an H200";
+  floor.target = at_least(0);
+  floor.make = [plan] {
+    Case sides{.ours = ours(kDeepLab.make(plan, true), Numbers::bf16, {.captured = true}),
+               .reference = {.name = "floor"}};
+    const std::string& gpu = gpu_peak().name;
+    if (gpu == "NVIDIA H200")
+      sides.reference.run = [](int64_t repetitions) {
+        return static_cast<double>(repetitions) * kFloor;
+      };
+    else
+      sides.reference.missing = fmt::format("floor known of an H200 alone, not of '{}'", gpu);
+    return sides;
+  };
+  return floor;
+}
+
 }  // namespace
 
 Rows cuda_training_rows(const Plan& plan) {
@@ -135,6 +157,7 @@ Rows cuda_training_rows(const Plan& plan) {
           row(plan, kCharGpt, Numbers::bf16, 0),
           row(plan, kResNet, Numbers::bf16, 0.5, {.captured = true}),
           row(plan, kDeepLab, Numbers::bf16, 0.5, {.captured = true}),
+          floor_row(plan),
           row(plan, kCharGpt, Numbers::bf16, 0, {.captured = true}),
           row(plan, kDeepLab, Numbers::bf16, 1 / 1.3, {.compiled = true})};
 }
