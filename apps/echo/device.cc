@@ -3,6 +3,7 @@
 #include <aorta/apps/echo/ranks.h>
 #include <aorta/core/dispatch/op_table.h>
 #include <aorta/core/io/bytes.h>
+#include <aorta/core/ops/creation.h>
 #include <aorta/core/random.h>
 
 #include <algorithm>
@@ -93,6 +94,15 @@ std::vector<Device> choose_devices(const std::string& list) {
                     "--devices: must be all GPUs or all the CPU's, got " + io::quote(list));
   }
   return devices;
+}
+
+std::optional<Device> loader_device(Device device) {
+  return device.is_cuda() ? std::optional(device) : std::nullopt;
+}
+
+Tensor on_device(const std::vector<float>& values, Device device) {
+  const Tensor here = tensor(values);
+  return device.is_cuda() ? here.pin_memory().to(device, true) : here;
 }
 
 }  // namespace aorta::echo

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <aorta/core/device.h>
+#include <aorta/core/tensor.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,5 +20,12 @@ Device choose_device(const std::string& name, const std::function<void(Device)>&
 inline constexpr int64_t kTriedSide = 32;
 /// What `--devices` names: "cuda:0,cuda:1", each by its number. Throws as choose_device does.
 std::vector<Device> choose_devices(const std::string& list);
+
+/// Where a loader takes its batches for a network on `device`; nothing for one on the CPU, which
+/// reads them where they lie.
+std::optional<Device> loader_device(Device device);
+/// f32 (N) on a device. A GPU copies them in the order of the present stream, which nobody waits
+/// for.
+Tensor on_device(const std::vector<float>& values, Device device);
 
 }  // namespace aorta::echo

@@ -1,4 +1,5 @@
 #include <aorta/aorta.h>
+#include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/evaluate.h>
 #include <aorta/apps/echo/measure/volume.h>
 
@@ -8,8 +9,8 @@
 namespace aorta::echo {
 namespace {
 
-// The masks of frames or of clips around them, on the CPU; they are computed where the network
-// lies.
+// The masks of a video's frame or of the clip around it, on the CPU; they are computed where the
+// network lies.
 Tensor masks_of(const Segmenter& segmenter, const Tensor& frames) {
   return segmenter.masks(frames.to(device_of(segmenter))).cpu();
 }
@@ -19,17 +20,34 @@ double ef_of(const Tensor& large, const Tensor& small) {
                            measure_disks(small, kTraceBorder).volume);
 }
 
-// What is found in video i of a batch.
-EvaluatedVideo measured(const data::Batch& batch, const Tensor& large, const Tensor& small,
-                        int64_t i) {
+// What is measured of a batch, on the CPU: the network's masks and the traces, u8 (B, H, W), and
+// the told ejection fractions (B).
+struct Found {
+  Tensor large, small, large_trace, small_trace, ef;
+};
+
+Found found_in(const data::Batch& batch, const Segmenter& segmenter) {
+  const Tensor& input = batch["input"];
+  const int64_t size = input.size(0) / 2;
+  const Tensor large = segmenter.masks_of_input(input.narrow(0, 0, size)),
+               small = segmenter.masks_of_input(input.narrow(0, size, size));
+  return {.large = large.cpu(),
+          .small = small.cpu(),
+          .large_trace = batch["LargeTrace"].cpu(),
+          .small_trace = batch["SmallTrace"].cpu(),
+          .ef = batch["EF"].cpu()};
+}
+
+EvaluatedVideo measured(const Found& found, int64_t i) {
+  const Tensor large = found.large[i], small = found.small[i];
+  const Tensor large_trace = found.large_trace[i], small_trace = found.small_trace[i];
   EvaluatedVideo video;
-  video.overlap = {.large = overlap(large[i], batch["LargeTrace"][i]),
-                   .small = overlap(small[i], batch["SmallTrace"][i])};
-  video.told_ef = batch["EF"][i].item<double>();
-  video.large_volume = measure_disks(large[i], kTraceBorder).volume;
-  video.small_volume = measure_disks(small[i], kTraceBorder).volume;
+  video.overlap = {.large = overlap(large, large_trace), .small = overlap(small, small_trace)};
+  video.told_ef = found.ef[i].item<double>();
+  video.large_volume = measure_disks(large, kTraceBorder).volume;
+  video.small_volume = measure_disks(small, kTraceBorder).volume;
   video.found_ef = ejection_fraction(video.large_volume, video.small_volume);
-  video.traced_ef = ef_of(batch["LargeTrace"][i], batch["SmallTrace"][i]);
+  video.traced_ef = ef_of(large_trace, small_trace);
   return video;
 }
 
@@ -40,16 +58,21 @@ Evaluation evaluate(const Segmenter& segmenter, const std::string& data_dir, dat
   data::EchoOptions options = frames_options(split, &segmenter);
   options.targets.push_back("EF");
   const auto dataset = data::make_dataset<data::Echo>(data_dir, options);
+  const Device device = device_of(segmenter);
   data::DataLoader loader(dataset, {.batch_size = settings.batch_size,
                                     .num_workers = settings.num_workers,
-                                    .timeout = settings.num_workers > 0 ? settings.timeout : 0});
+                                    .pin_memory = settings.pin_memory && device.is_cuda(),
+                                    .timeout = settings.num_workers > 0 ? settings.timeout : 0,
+                                    .device = loader_device(device),
+                                    .batch_transform = [&](const data::Batch& batch) {
+                                      return with_input(batch, segmenter);
+                                    }});
   Evaluation evaluation;
   evaluation.split = data::to_string(split);
   for (const data::Batch& batch : loader) {
-    const Tensor large = masks_of(segmenter, batch["LargeFrame"]),
-                 small = masks_of(segmenter, batch["SmallFrame"]);
-    for (int64_t i = 0; i < large.size(0); ++i) {
-      evaluation.videos.push_back(measured(batch, large, small, i));
+    const Found found = found_in(batch, segmenter);
+    for (int64_t i = 0; i < found.ef.size(0); ++i) {
+      evaluation.videos.push_back(measured(found, i));
       evaluation.videos.back().file_name =
           dataset->file_name(static_cast<int64_t>(evaluation.videos.size()) - 1);
     }

@@ -33,13 +33,15 @@ struct Evaluation {
 struct EvaluationSettings {
   int64_t batch_size = 20;
   int num_workers = 4;
-  double timeout = 300;  // seconds to wait for a batch of the workers; 0: for ever
+  double timeout = 300;    // seconds to wait for a batch of the workers; 0: for ever
+  bool pin_memory = true;  // page-locked memory for what goes to a GPU
   BootstrapOptions bootstrap = {};
   /// Called after each batch, with how many of how many videos are done.
   std::function<void(int64_t done, int64_t count)> progress = nullptr;
 };
 
-/// The segmenter on the traced frames of a split, where its network lies. Throws what the data set
+/// The segmenter on the traced frames of a split, where its network lies: batches go there as those
+/// of training do. Throws what the data set
 /// and its loader throw.
 Evaluation evaluate(const Segmenter& segmenter, const std::string& data_dir, data::EchoSplit split,
                     const EvaluationSettings& settings = {});

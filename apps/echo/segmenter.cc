@@ -69,8 +69,8 @@ Tensor Segmenter::normalised(std::initializer_list<Tensor> parts) const {
   }
   // (pixel - mean) / std, of each channel.
   const Shape channels = clips ? Shape{1, 3, 1, 1, 1} : Shape{1, 3, 1, 1};
-  input -= tensor(mean).view(channels).to(device);
-  input /= tensor(std).view(channels).to(device);
+  input -= on_device(mean, device).view(channels);
+  input /= on_device(std, device).view(channels);
   return input;
 }
 
@@ -87,6 +87,12 @@ Tensor Segmenter::found(const Tensor& frames) const {
 }
 
 Tensor Segmenter::masks(const Tensor& frames) const { return (found(frames) > 0).to(u8); }
+
+Tensor Segmenter::masks_of_input(const Tensor& input) const {
+  const NoGradGuard no_grad;
+  const EvalMode mode(*net);
+  return (logits(input) > 0).to(u8);
+}
 
 void Segmenter::try_on(Device device) const {
   net->to(device);
@@ -107,6 +113,12 @@ State Segmenter::state() const {
     state.set("segmenter.period", period);
   }
   return state;
+}
+
+data::Batch with_input(const data::Batch& batch, const Segmenter& segmenter) {
+  data::Batch both = batch;
+  both.add("input", segmenter.normalised({batch["LargeFrame"], batch["SmallFrame"]}));
+  return both;
 }
 
 Device device_of(const Segmenter& segmenter) {

@@ -2,6 +2,7 @@
 
 #include <aorta/apps/echo/frame_view.h>
 #include <aorta/core/io/state.h>
+#include <aorta/data/batch.h>
 #include <aorta/data/datasets/echo.h>
 #include <aorta/data/images/statistics.h>
 #include <aorta/nn/module.h>
@@ -35,6 +36,8 @@ struct Segmenter {
   /// The masks found, u8: 1 where a pixel belongs to the ventricle, a logit above 0. Those of
   /// videos, for networks of clips too, are VideoMasks' (video_masks.h).
   Tensor masks(const Tensor& frames) const;
+  /// The masks of normalised() frames.
+  Tensor masks_of_input(const Tensor& input) const;
 
   /// Takes the network to a device and finds a small mask there: for choose_device().
   void try_on(Device device) const;
@@ -42,6 +45,11 @@ struct Segmenter {
   /// "model.*" and "segmenter.*".
   State state() const;
 };
+
+/// A batch of frames_options() and what the network is given, written once where the batch lies:
+///   "input"   f32 (2 B, 3, H, W) or of clips (2 B, 3, T, H, W), channels_last, normalised: ends of
+///             diastole, then of systole
+data::Batch with_input(const data::Batch& batch, const Segmenter& segmenter);
 
 /// Where its network lies.
 Device device_of(const Segmenter& segmenter);

@@ -84,6 +84,7 @@ class SegmentationJob : public Job {
       const EvaluationSettings settings{.batch_size = options_.batch_size,
                                         .num_workers = options_.num_workers,
                                         .timeout = options_.timeout,
+                                        .pin_memory = options_.pin_memory,
                                         .progress = shown("evaluate " + data::to_string(split))};
       evaluations_.push_back(with_code(ExitCode::data, [&] {
         return echo::evaluate(*best_, options_.data_dir, split, settings);

@@ -239,9 +239,8 @@ data::Batch with_inputs(const data::Batch& batch, const Segmenter& segmenter) {
       empty({2 * half, large.size(1), large.size(2)}, {.dtype = f32, .device = large.device()});
   truth.narrow(0, 0, half).copy_(large);
   truth.narrow(0, half, half).copy_(small);
-  data::Batch both = batch;
+  data::Batch both = with_input(batch, segmenter);
   both.add("truth", truth);
-  both.add("input", segmenter.normalised({batch["LargeFrame"], batch["SmallFrame"]}));
   return both;
 }
 

@@ -86,8 +86,7 @@ void try_step(const TrainOptions& options, Device device);
 
 /// A batch of echo_frames() and what the network and its loss are given, each written once where
 /// the batch lies:
-///   "input"   f32 (2 B, 3, H, W) or of clips (2 B, 3, T, H, W), channels_last, normalised: ends of
-///             diastole, then of systole
+///   "input"   what with_input() adds (segmenter.h)
 ///   "truth"   f32 (2 B, H, W), 1 inside of the traces
 data::Batch with_inputs(const data::Batch& batch, const Segmenter& segmenter);
 /// EchoNet's samples of a split: Filename, LargeFrame, SmallFrame, LargeTrace, SmallTrace, EF. For

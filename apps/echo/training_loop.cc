@@ -1,5 +1,6 @@
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/data_facts.h>
+#include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/interrupt.h>
@@ -104,17 +105,16 @@ data::DataLoaderOptions TrainingLoop::loader_options(
     const std::function<data::Batch(const data::Batch&)>& prepare, int64_t size,
     bool training) const {
   const Device device = devices_[0];
-  data::DataLoaderOptions options{
-      .batch_size = options_.batch_size,
-      .shuffle = training,
-      .num_workers = options_.num_workers,
-      .pin_memory = options_.pin_memory && device.is_cuda(),
-      .drop_last = training,
-      .timeout = options_.num_workers > 0 ? options_.timeout : 0,
-      .persistent_workers = options_.num_workers > 0,
-      .seed = options_.seed,
-      .device = device.type == DeviceType::cpu ? std::nullopt : std::optional(device),
-      .batch_transform = prepare};
+  data::DataLoaderOptions options{.batch_size = options_.batch_size,
+                                  .shuffle = training,
+                                  .num_workers = options_.num_workers,
+                                  .pin_memory = options_.pin_memory && device.is_cuda(),
+                                  .drop_last = training,
+                                  .timeout = options_.num_workers > 0 ? options_.timeout : 0,
+                                  .persistent_workers = options_.num_workers > 0,
+                                  .seed = options_.seed,
+                                  .device = loader_device(device),
+                                  .batch_transform = prepare};
   if (const Communicator* group = rank_group()) {
     std::shared_ptr<const data::Sampler> order;
     if (training)

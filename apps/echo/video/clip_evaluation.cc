@@ -1,4 +1,5 @@
 #include <aorta/aorta.h>
+#include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/video/clip_evaluation.h>
@@ -65,9 +66,12 @@ ClipEvaluation evaluate_clips(const Regressor& regressor, const std::string& dat
                               data::EchoSplit split, const ClipEvaluationSettings& settings) {
   // The whole video is read once; its clips are made of it.
   const auto dataset = whole_videos(data_dir, split, regressor.task);
+  const Device device = device_of(regressor);
   data::DataLoader loader(dataset, {.batch_size = 1,
                                     .num_workers = settings.num_workers,
-                                    .timeout = settings.num_workers > 0 ? settings.timeout : 0});
+                                    .pin_memory = settings.pin_memory && device.is_cuda(),
+                                    .timeout = settings.num_workers > 0 ? settings.timeout : 0,
+                                    .device = loader_device(device)});
   ClipEvaluation evaluation{.split = data::to_string(split), .task = regressor.task};
   Generator random(settings.seed, 2);
   for (const data::Batch& batch : loader) {

@@ -32,8 +32,9 @@ struct ClipEvaluation {
 struct ClipEvaluationSettings {
   int64_t batch_size = 20;  // clips
   int num_workers = 4;
-  double timeout = 300;  // seconds to wait for a video of the workers; 0: for ever
-  uint64_t seed = 0;     // of the one clip's place
+  double timeout = 300;    // seconds to wait for a video of the workers; 0: for ever
+  bool pin_memory = true;  // page-locked memory for what goes to a GPU
+  uint64_t seed = 0;       // of the one clip's place
   BootstrapOptions bootstrap = {};
   /// Called after each video, with how many of how many are done.
   std::function<void(int64_t done, int64_t count)> progress = nullptr;
@@ -47,7 +48,8 @@ data::EchoOptions clip_options(const std::string& data_dir, data::EchoSplit spli
 std::shared_ptr<const data::Echo> whole_videos(const std::string& data_dir, data::EchoSplit split,
                                                const std::string& task);
 
-/// Every clip of every video of a split, where the regressor's network lies. Throws what the data
+/// Every clip of every video of a split, where the regressor's network lies: videos go there as the
+/// clips of training do. Throws what the data
 /// set and its loader throw.
 ClipEvaluation evaluate_clips(const Regressor& regressor, const std::string& data_dir,
                               data::EchoSplit split, const ClipEvaluationSettings& settings = {});

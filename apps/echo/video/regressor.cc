@@ -24,19 +24,48 @@ std::vector<float> floats(const std::vector<double>& values) {
   return {values.begin(), values.end()};
 }
 
+/// f32 (N, 3, T, H, W), channels_last.
+Tensor empty_clips(const Shape& shape, Device device) {
+  return empty({shape[0], shape[2], shape[3], shape[4], 3}, {.dtype = f32, .device = device})
+      .permute({0, 4, 1, 2, 3});
+}
+
+/// (pixel - mean) / std.
+void normalise(Tensor& input, const Regressor& regressor) {
+  input -= on_device(regressor.mean, input.device()).view({1, 3, 1, 1, 1});
+  input /= on_device(regressor.std, input.device()).view({1, 3, 1, 1, 1});
+}
+
+/// The clips of a video u8 (3, F, H, W) that begin at frames first, first + 1, ..., normalised: f32
+/// (count, 3, T, H, W), written once, by the conversion.
+Tensor clips_of(const Regressor& regressor, const Tensor& video, int64_t first, int64_t count) {
+  Tensor input =
+      empty_clips({count, 3, regressor.frames, video.size(2), video.size(3)}, video.device());
+  for (int64_t k = 0; k < regressor.frames; ++k) {
+    const int64_t start = first + k * regressor.period;
+    const int64_t there = std::clamp<int64_t>(video.size(1) - start, 0, count);
+    const Tensor images = input.select(2, k);
+    // The frames k of clips that follow one another do so, too.
+    if (there > 0) images.narrow(0, 0, there).copy_(video.narrow(1, start, there).transpose(0, 1));
+    if (there == count) continue;
+    for (int64_t c = 0; c < 3; ++c)
+      images.narrow(0, there, count - there)
+          .select(1, c)
+          .fill_(std::nearbyint(regressor.mean[static_cast<size_t>(c)]));
+  }
+  normalise(input, regressor);
+  return input;
+}
+
 }  // namespace
 
 Tensor Regressor::normalised(const Tensor& clips) const {
   const NoGradGuard no_grad;
   check(clips.dtype() == u8 && clips.dim() == 5 && clips.size(1) == 3, "regressor",
         "clips must be u8 (N, 3, T, H, W)", clips.dtype(), " ", to_string(clips.shape()));
-  const Device device = clips.device();
-  Tensor input = empty({clips.size(0), clips.size(2), clips.size(3), clips.size(4), 3},
-                       {.dtype = f32, .device = device})
-                     .permute({0, 4, 1, 2, 3});
+  Tensor input = empty_clips(clips.shape(), clips.device());
   input.copy_(clips);
-  input -= tensor(mean).view({1, 3, 1, 1, 1}).to(device);
-  input /= tensor(std).view({1, 3, 1, 1, 1}).to(device);
+  normalise(input, *this);
   return input;
 }
 
@@ -60,23 +89,12 @@ Tensor Regressor::predict(const Tensor& video, int64_t first, int64_t count,
         batch_size);
   const NoGradGuard no_grad;
   const bool training = net->is_training();
-  const Device device = net->parameters().at(0).device();
   net->eval();
-  const Tensor there = video.to(device);
+  const Tensor there = video.to(device_of(*this));
   const Tensor result = empty({count}, {.dtype = f32});
   for (int64_t begin = 0; begin < count; begin += batch_size) {
     const int64_t size = std::min(batch_size, count - begin);
-    const Tensor clips =
-        empty({size, 3, frames, video.size(2), video.size(3)}, {.dtype = u8, .device = device});
-    // The mean colour, where a clip reaches beyond the end.
-    for (int64_t c = 0; c < 3; ++c)
-      clips.select(1, c).fill_(std::nearbyint(mean[static_cast<size_t>(c)]));
-    for (int64_t i = 0; i < size; ++i) {
-      const int64_t start = first + begin + i;
-      for (int64_t k = 0; k < frames && start + k * period < video.size(1); ++k)
-        clips.select(0, i).select(1, k).copy_(there.select(1, start + k * period));
-    }
-    result.narrow(0, begin, size).copy_(values(normalised(clips)).cpu());
+    result.narrow(0, begin, size).copy_(values(clips_of(*this, there, first + begin, size)).cpu());
   }
   net->train(training);
   return result;
@@ -96,6 +114,8 @@ State Regressor::state() const {
   state.add(kPrefix, facts);
   return state;
 }
+
+Device device_of(const Regressor& regressor) { return regressor.net->parameters().at(0).device(); }
 
 std::vector<std::string> regressor_names() { return {"r2plus1d_18", "mc3_18", "r3d_18"}; }
 

@@ -36,6 +36,9 @@ struct Regressor {
   State state() const;
 };
 
+/// Where its network lies.
+Device device_of(const Regressor& regressor);
+
 /// The networks of models/ that take clips.
 std::vector<std::string> regressor_names();
 /// Throws for a name that isn't one of regressor_names(), and for frames and period that no clip

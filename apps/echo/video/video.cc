@@ -61,6 +61,7 @@ class VideoJob : public Job {
           .batch_size = options_.batch_size,
           .num_workers = options_.num_workers,
           .timeout = options_.timeout,
+          .pin_memory = options_.pin_memory,
           .seed = options_.seed,
           .progress = shown("evaluate " + data::to_string(split))};
       evaluations_.push_back(with_code(ExitCode::data, [&] {

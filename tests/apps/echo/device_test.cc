@@ -5,9 +5,11 @@
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/segment.h>
 #include <aorta/apps/echo/trainer.h>
+#include <aorta/apps/echo/video/clip_evaluation.h>
 #include <aorta/apps/echo/video/clip_trainer.h>
 #include <aorta/core/dispatch/op_table.h>
 #include <aorta/tests/apps/echo/dataset.h>
+#include <aorta/tests/apps/echo/hearts.h>
 #include <aorta/tests/child_program.h>
 #include <aorta/tests/needs_gpu.h>
 #include <aorta/tests/test_folder.h>
@@ -20,6 +22,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -65,6 +68,37 @@ std::vector<double> losses_on(const TrainOptions& options, int64_t steps, int64_
 void expect_near(const std::vector<double>& here, const std::vector<double>& cpu) {
   ASSERT_EQ(here.size(), cpu.size());
   for (size_t i = 0; i < cpu.size(); ++i) EXPECT_NEAR(here[i], cpu[i], 1e-4 * cpu[i]) << i;
+}
+
+using Names = std::set<std::string>;
+
+/// What waits for a device in `work`, by the profiler's names.
+Names waits_of(const std::function<void()>& work) {
+  Profiler profiler;
+  work();
+  profiler.stop();
+  Names names;
+  for (const ProfiledRange& range : profiler.ranges())
+    if (range.name.ends_with(" waits")) names.insert(range.name);
+  return names;
+}
+
+/// The mean of a clip's pixels.
+struct Brightness : nn::Module {
+  nn::Parameter one{*this, "one", ones({1})};
+  Tensor forward(const Tensor& clips) const override {
+    return mean(clips.flatten(1), 1, true) * one;
+  }
+};
+
+Regressor brightness_regressor() {
+  return {.model_name = "brightness",
+          .net = Brightness(),
+          .mean = {0, 0, 0},
+          .std = {1, 1, 1},
+          .task = "EF",
+          .frames = 3,
+          .period = 1};
 }
 
 /// While it lives, the GPU has no kernel of an op.
@@ -358,6 +392,42 @@ TEST_F(EchoOnADevice, FindsWhatItFindsOnTheCpu) {
   ASSERT_EQ(here.size(), cpu.size());
   EXPECT_GT(cpu[0], 0);
   for (size_t i = 0; i < cpu.size(); ++i) EXPECT_NEAR(here[i], cpu[i], 0.01 * cpu[i]) << i;
+}
+
+// Batches are page-locked and copied beside the program's work: the host waits for results alone,
+// and a loader's end for what is on its way.
+TEST_F(EchoOnADevice, BatchesOfTrainingGoToItWithoutAWait) {
+  Trainer trainer(options_on(testing::tiny_echo_folder("training_waits"), "cuda:0"));
+  EXPECT_EQ(waits_of([&] { EXPECT_TRUE(trainer.step()); }),
+            Names({"item waits", "to_vector waits"}));
+  EXPECT_EQ(waits_of([&] { trainer.validate(); }), Names({"item waits", "to_vector waits"}));
+}
+
+TEST_F(EchoOnADevice, BatchesOfEvaluationGoToItWithoutAWait) {
+  const std::string folder = testing::tiny_echo_folder("evaluation_waits", 2);
+  const Segmenter segmenter = brightness_segmenter(), here = brightness_segmenter();
+  here.net->to("cuda:0");
+  const Regressor regressor = brightness_regressor(), regressor_here = brightness_regressor();
+  regressor_here.net->to("cuda:0");
+  const auto of_frames = [&](const Segmenter& by, int workers) {
+    return to_string(
+        evaluate(by, folder, data::EchoSplit::all, {.batch_size = 4, .num_workers = workers}));
+  };
+  const auto of_clips = [&](const Regressor& by, int workers) {
+    return to_string(evaluate_clips(by, folder, data::EchoSplit::all,
+                                    {.batch_size = 3, .num_workers = workers}));
+  };
+  for (const int workers : {0, 1}) {
+    std::string frames, clips;
+    EXPECT_EQ(waits_of([&] { frames = of_frames(here, workers); }),
+              Names({"cpu waits", "synchronize waits"}))
+        << workers;
+    EXPECT_EQ(frames, of_frames(segmenter, 0));
+    EXPECT_EQ(waits_of([&] { clips = of_clips(regressor_here, workers); }),
+              Names({"cpu waits", "item waits", "synchronize waits"}))
+        << workers;
+    EXPECT_EQ(clips, of_clips(regressor, 0));
+  }
 }
 
 TEST_F(EchoOnADevice, RealVideosHaveTheBeatsOfTheCpu) {

@@ -74,6 +74,21 @@ TEST(Evaluate, FindsTheHeartsAndTheirEjectionFractions) {
   EXPECT_LT(evaluation.ef_errors.mae.low, evaluation.ef_errors.mae.high);
 }
 
+// Frames go from the workers' slots into the network's input, and traces are read where they lie.
+TEST(Evaluate, InputsAreTheOnlyMemoryOfABatch) {
+  const Hearts folder;
+  const Segmenter segmenter = brightness_segmenter();
+  const EvaluationSettings settings{.batch_size = 4, .num_workers = 1};
+  evaluate(segmenter, folder.str(), data::EchoSplit::test, settings);
+  cpu::reset_peak_bytes();
+  const int64_t before = cpu::allocator_stats().bytes_in_use;
+  evaluate(segmenter, folder.str(), data::EchoSplit::test, settings);
+  const int64_t pixels = 4 * 112 * 112, frames = 2 * 3 * pixels;
+  const int64_t largest = cpu::allocator_stats().peak_bytes - before;
+  EXPECT_GE(largest, 4 * frames);
+  EXPECT_LT(largest, 4 * frames + 4 * pixels + frames / 2) << "with a phase's logits and masks";
+}
+
 // What is known beforehand: a network that says ventricle everywhere, and one that says it nowhere.
 TEST(Evaluate, OfEverythingAndOfNothing) {
   const Hearts folder;
