@@ -13,7 +13,7 @@ limit_mib=60
 # What the other machine has.
 theirs='^(linux-vdso|ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libcuda|libcublasLt|libcudnn|libnccl)\.so'
 
-programs=(tests/cuda/cuda_test tests/cuda/runtime_rules_test tests/data/stager_gpu_test tests/nn/parallel/parallel_gpu_test
+programs=(tests/cuda/cuda_test tests/cuda/runtime_rules_test tests/data/stager_gpu_test tests/nn/nn_gpu_test tests/nn/parallel/parallel_gpu_test
   tests/apps/echo/echo_gpu_test tools/bench/bench apps/echo/aorta-echo)
 targets=(//cuda:libaorta_cuda.so)
 for program in "${programs[@]}"; do targets+=("//${program%/*}:${program##*/}"); done
