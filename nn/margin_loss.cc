@@ -228,6 +228,14 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
   return reduced(losses, options.reduction);
 }
 
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, double var,
+                         const GaussianNllOptions& options) {
+  const CalledOp called("gaussian_nll_loss");
+  check_defined("gaussian_nll_loss", {{"input", input}, {"target", target}});
+  check_pair("gaussian_nll_loss", input, target, options.reduction);
+  return gaussian_nll_loss(input, target, full_like(input.detach(), var), options);
+}
+
 PairwiseDistance::PairwiseDistance(double p, double eps, bool keepdim)
     : p(p), eps(eps), keepdim(keepdim) {}
 PairwiseDistance::PairwiseDistance(Module& owner, const char* name, double p, double eps,
@@ -355,6 +363,10 @@ GaussianNLLLoss::GaussianNLLLoss(Module& owner, const char* name, const Gaussian
 Tensor GaussianNLLLoss::forward(const Tensor& input, const Tensor& target,
                                 const Tensor& var) const {
   return gaussian_nll_loss(input, target, var, options);
+}
+Tensor GaussianNLLLoss::operator()(const Tensor& input, const Tensor& target, double var) const {
+  check_defined("gaussian_nll_loss", {{"input", input}});
+  return (*this)(input, target, full_like(input.detach(), var));
 }
 
 }  // namespace aorta::nn

@@ -102,8 +102,10 @@ struct GaussianNllOptions {
   Reduction reduction = Reduction::mean;
 };
 /// (log(var) + (input - target)^2 / var) / 2. Input and target (N, *); `var` of the same shape, of
-/// 1 in the last dimension, or without it; not negative. Nix, Weigend 1994.
+/// 1 in the last dimension, or without it, or one number for all; not negative. Nix, Weigend 1994.
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
+                         const GaussianNllOptions& options = {});
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, double var,
                          const GaussianNllOptions& options = {});
 
 /// See pairwise_distance.
@@ -222,12 +224,14 @@ struct PoissonNLLLoss : Loss {
   PoissonNllOptions options;
 };
 
-/// See gaussian_nll_loss; called with the variance as the third tensor.
+/// See gaussian_nll_loss; called with the variance as the third tensor, or as a number.
 struct GaussianNLLLoss : LossOfThree {
   explicit GaussianNLLLoss(const GaussianNllOptions& options = {});
   GaussianNLLLoss(Module& owner, const char* name, const GaussianNllOptions& options = {});
   using LossOfThree::forward;
+  using LossOfThree::operator();
   Tensor forward(const Tensor& input, const Tensor& target, const Tensor& var) const override;
+  Tensor operator()(const Tensor& input, const Tensor& target, double var) const;
   GaussianNllOptions options;
 };
 

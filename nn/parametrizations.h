@@ -25,10 +25,19 @@ struct SpectralNormOptions {
   /// The dimension that is a matrix's rows; none: 0, but 1 of transposed convolutions.
   std::optional<int64_t> dim = {};
 };
+/// The options of orthogonal, with PyTorch's names and defaults.
+struct OrthogonalOptions {
+  std::string name = "weight";
+  /// "matrix_exp", "cayley" or "householder"; none: "matrix_exp" of square matrices, "householder"
+  /// of others.
+  std::optional<std::string> orthogonal_map = {};
+  bool use_trivialization = true;
+};
 
 namespace detail {
 void add_weight_norm(Module& module, const WeightNormOptions& options);
 void add_spectral_norm(Module& module, const SpectralNormOptions& options);
+void add_orthogonal(Module& module, const OrthogonalOptions& options);
 }  // namespace detail
 
 /// g v / |v|, the norm of each slice along dim: trained are the lengths g, original0 of size 1 but
@@ -48,6 +57,21 @@ M weight_norm(M&& module, const WeightNormOptions& options = {}) {
 template <class M>
 M spectral_norm(M&& module, const SpectralNormOptions& options = {}) {
   detail::add_spectral_norm(module, options);
+  return std::forward<M>(module);
+}
+
+/// A matrix (*, m, n) with orthonormal columns, or rows where m < n; below it is tall.
+/// `matrix_exp`: the first columns of exp(A), A = L - L^T, where L (*, m, m) is the original's
+/// lower triangle and 0; `cayley`: of (1 - A / 2)^-1 (1 + A / 2). `householder`: the product of
+/// reflections, whose vectors stand below the original's diagonal, its columns times that
+/// diagonal's integers. With use_trivialization (Lezcano-Casado 2019) it is the buffer `base` (*,
+/// m, m) times that, and starts at the member's value, made orthogonal where it isn't; so it does
+/// of `householder` without. Else the start is the map of the value. Errors:
+/// register_parametrization's; the member has less than 2 dimensions or no floating dtype, complex
+/// ones among them; another map; use_trivialization of a member that is computed already.
+template <class M>
+M orthogonal(M&& module, const OrthogonalOptions& options = {}) {
+  detail::add_orthogonal(module, options);
   return std::forward<M>(module);
 }
 

@@ -85,6 +85,13 @@ void register_parametrization(Module& module, const Text& name, AnyModule parame
   detail::ParametrizationList list(name, found.is_parameter, std::move(originals));
   list.push_back(std::move(parametrization));
   check_value(list.value(), member);
+  // An optimizer that has the member goes on with it.
+  Tensor& original = list.originals[0];
+  if (list.originals.size() == 1 && !original.is_same(member) &&
+      original.shape() == member.shape()) {
+    autograd::set_data(member, original.detach());
+    original = member;
+  }
   detail::Parametrizations::in(module).lists.push_back(std::move(list));
   *found.tensor = Tensor();
 }

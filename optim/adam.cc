@@ -49,7 +49,9 @@ StateNames adam_names() {
 }  // namespace
 
 void AdamOptions::check() const { check_adam("adam", *this); }
-void Adam::step_group(size_t group) { step_adam(data(group), options(group), false); }
+void Adam::step_group(size_t group) {
+  step_adam(data(group), options(group), options(group).decoupled_weight_decay);
+}
 StateNames Adam::state_names(size_t) const { return adam_names(); }
 
 void AdamWOptions::check() const { check_adam("adamw", *this); }

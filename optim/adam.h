@@ -12,9 +12,11 @@ struct AdamOptions {
   Option<double> weight_decay = Default(0);
   Option<bool> amsgrad = Default(false);
   Option<bool> maximize = Default(false);
+  Option<bool> decoupled_weight_decay = Default(false);
   void fields(Fields& f) {
     f("lr", lr), f("betas", betas), f("eps", eps), f("weight_decay", weight_decay),
         f("amsgrad", amsgrad), f("maximize", maximize);
+    f.later("decoupled_weight_decay", decoupled_weight_decay);
   }
   void check() const;
 };
@@ -24,8 +26,9 @@ struct AdamOptions {
 ///     m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 ///     theta -= lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + eps)
 ///
-/// amsgrad (Reddi et al. 2018) takes the largest v so far, as PyTorch does before the correction.
-/// State: exp_avg, exp_avg_sq, max_exp_avg_sq. With eps = 0 a gradient that was always 0 gives NaN.
+/// With decoupled_weight_decay it is AdamW. amsgrad (Reddi et al. 2018) takes the largest v so far,
+/// as PyTorch does before the correction. State: exp_avg, exp_avg_sq, max_exp_avg_sq. With eps = 0
+/// a gradient that was always 0 gives NaN.
 class Adam : public OptimizerOf<AdamOptions> {
  public:
   using OptimizerOf::OptimizerOf;

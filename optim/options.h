@@ -109,11 +109,16 @@ class Fields {
     const char* name;
     Pointer place;
     bool* named = nullptr;  // of an Option
+    bool is_later = false;
   };
 
   template <class T>
   void operator()(const char* name, Option<T>& option) {
     list_.push_back({name, &option.value_, &option.named_});
+  }
+  /// One that states which were saved before it was there don't have: it was false.
+  void later(const char* name, Option<bool>& option) {
+    list_.push_back({name, &option.value_, &option.named_, true});
   }
   /// One that isn't an Option can't be inherited: a group names it.
   template <class T>

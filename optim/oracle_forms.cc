@@ -370,7 +370,8 @@ Rule::Rule(const RMSpropOptions& o)
       beta2(o.alpha) {
   set_common(*this, o.lr, o.weight_decay, o.maximize);
 }
-Rule::Rule(const AdamOptions& o) : kind(Kind::adam), name("adam"), amsgrad(o.amsgrad) {
+Rule::Rule(const AdamOptions& o)
+    : kind(Kind::adam), name("adam"), amsgrad(o.amsgrad), decoupled(o.decoupled_weight_decay) {
   set_adam(*this, o);
 }
 Rule::Rule(const AdamWOptions& o)

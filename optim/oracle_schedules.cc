@@ -28,11 +28,12 @@ double of_group(const List<double>& list, size_t group) {
 
 double one_cycle(const OneCycleLR::Options& o, size_t group, int64_t t) {
   const double most = of_group(o.max_lr, group), first = most / o.div_factor;
-  const double last = first / o.final_div_factor, top = o.pct_start * as_real(o.total_steps) - 1;
-  const double end = as_real(o.total_steps - 1), at = as_real(t);
+  const int64_t steps = OneCycleLR::steps_of(o);
+  const double last = first / o.final_div_factor, top = o.pct_start * as_real(steps) - 1;
+  const double end = as_real(steps - 1), at = as_real(t);
   if (at <= top) return annealed(o.anneal_strategy, first, most, at / top);
   if (!o.three_phase) return annealed(o.anneal_strategy, most, last, (at - top) / (end - top));
-  const double down = 2 * o.pct_start * as_real(o.total_steps) - 2;
+  const double down = 2 * o.pct_start * as_real(steps) - 2;
   if (at <= down) return annealed(o.anneal_strategy, most, first, (at - top) / (down - top));
   return annealed(o.anneal_strategy, first, last, (at - down) / (end - down));
 }
@@ -199,9 +200,9 @@ ScheduleForm::ScheduleForm(const OneCycleLR::Options& o)
     : ScheduleForm(
           "OneCycleLR",
           [o](size_t group, double, int64_t t) {
-            return one_cycle(o, group, std::min(t, o.total_steps - 1));
+            return one_cycle(o, group, std::min(t, OneCycleLR::steps_of(o) - 1));
           },
-          o.total_steps - 1) {}
+          OneCycleLR::steps_of(o) - 1) {}
 
 ScheduleForm::ScheduleForm(const CyclicLR::Options& o)
     : ScheduleForm(

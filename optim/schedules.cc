@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace aorta::optim {
@@ -245,17 +246,35 @@ void check_phase(bool has_steps, double pct_start, int64_t total_steps) {
 }
 }  // namespace
 
-OneCycleLR::OneCycleLR(Optimizer& optimizer, Options options)
-    : LRScheduler(optimizer), options_(std::move(options)) {
+int64_t OneCycleLR::steps_of(const Options& options) {
   constexpr const char* kOp = "one_cycle_lr";
-  check(options_.total_steps > 0, kOp, "total_steps must be above 0", options_.total_steps);
+  const auto &total = options.total_steps, &epochs = options.epochs,
+             &steps = options.steps_per_epoch;
+  if (total) {
+    check(*total > 0, kOp, "total_steps must be above 0", *total);
+    return *total;
+  }
+  check(epochs && steps, kOp, "it must have total_steps, or epochs and steps_per_epoch",
+        epochs  ? "epochs alone"
+        : steps ? "steps_per_epoch alone"
+                : "none of them");
+  check(*epochs > 0, kOp, "epochs must be above 0", *epochs);
+  check(*steps > 0, kOp, "steps_per_epoch must be above 0", *steps);
+  check(*epochs <= std::numeric_limits<int64_t>::max() / *steps, kOp,
+        "epochs times steps_per_epoch must be a 64-bit integer", *epochs, " and ", *steps);
+  return *epochs * *steps;
+}
+
+OneCycleLR::OneCycleLR(Optimizer& optimizer, Options options)
+    : LRScheduler(optimizer), options_(std::move(options)), total_steps_(steps_of(options_)) {
+  constexpr const char* kOp = "one_cycle_lr";
   check(options_.pct_start >= 0 && options_.pct_start <= 1, kOp, "pct_start must be in [0, 1]",
         options_.pct_start);
   check(options_.div_factor > 0 && options_.final_div_factor > 0, kOp,
         "div_factor and final_div_factor must be above 0", options_.div_factor, " and ",
         options_.final_div_factor);
-  check_phase(options_.pct_start * static_cast<double>(options_.total_steps) != 1,
-              options_.pct_start, options_.total_steps);  // from 0 to 0
+  check_phase(options_.pct_start * static_cast<double>(total_steps_) != 1, options_.pct_start,
+              total_steps_);  // from 0 to 0
   options_.max_lr = by_group(kOp, "max_lr must be one, or one for each group", options_.max_lr,
                              optimizer.group_count());
   if (options_.cycle_momentum) {
@@ -267,9 +286,9 @@ OneCycleLR::OneCycleLR(Optimizer& optimizer, Options options)
   begin();
 }
 double OneCycleLR::lr_of(size_t group, double) {
-  check(last_epoch_ <= options_.total_steps, "one_cycle_lr",
-        "there must be no more steps than total_steps", last_epoch_, " of ", options_.total_steps);
-  const double total = static_cast<double>(options_.total_steps), pct = options_.pct_start;
+  check(last_epoch_ <= total_steps_, "one_cycle_lr", "there must be no more steps than total_steps",
+        last_epoch_, " of ", total_steps_);
+  const double total = static_cast<double>(total_steps_), pct = options_.pct_start;
   const double low = optimizer().initial_lr(group).value_or(base(group));
   const double high = options_.max_lr[group];
   const double lowest = low / options_.final_div_factor;
@@ -291,7 +310,7 @@ double OneCycleLR::lr_of(size_t group, double) {
       begin = phase.end;
       continue;
     }
-    check_phase(phase.end != begin, pct, options_.total_steps);
+    check_phase(phase.end != begin, pct, total_steps_);
     const double share = (step - begin) / (phase.end - begin);
     if (options_.cycle_momentum)
       set_momentum("one_cycle_lr", optimizer(), group,

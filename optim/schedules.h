@@ -187,14 +187,14 @@ class MultiplicativeLR : public LRScheduler {
 /// The curve from one learning rate to the next: half a cosine, or a line.
 enum class Anneal : uint8_t { cos, linear };
 
-/// From max_lr / div_factor up to max_lr in the first pct_start of total_steps, then down to the
-/// start / final_div_factor (Smith and Topin 2018); three_phase: down to the start as fast as up,
-/// then further. The momentum (or beta1) goes the other way.
+/// From max_lr / div_factor up to max_lr in the first pct_start of total_steps, or of epochs times
+/// steps_per_epoch, then down to the start / final_div_factor (Smith and Topin 2018); three_phase:
+/// down to the start as fast as up, then further. The momentum (or beta1) goes the other way.
 class OneCycleLR : public LRScheduler {
  public:
   struct Options {
     List<double> max_lr;  // one, or one a group
-    int64_t total_steps;
+    std::optional<int64_t> total_steps = {}, epochs = {}, steps_per_epoch = {};
     double pct_start = 0.3;
     Anneal anneal_strategy = Anneal::cos;
     bool cycle_momentum = true;
@@ -203,12 +203,16 @@ class OneCycleLR : public LRScheduler {
     bool three_phase = false;
   };
   OneCycleLR(Optimizer& optimizer, Options options);
+  /// How many steps options ask for. Errors: they say neither total_steps nor both others; one is
+  /// not above 0.
+  static int64_t steps_of(const Options& options);
 
  protected:
   double lr_of(size_t group, double lr) override;
 
  private:
   Options options_;
+  int64_t total_steps_;
 };
 
 /// How high the cycles of CyclicLR are: all the same; half of the one before; gamma^t.

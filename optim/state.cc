@@ -136,7 +136,11 @@ namespace {
 std::vector<State::Value> read_options(const State& state, const GroupData& group,
                                        const Fields& fields, std::optional<double>& initial_lr) {
   std::vector<std::string> expected = {"params"};
-  for (const Fields::Field& field : fields.list()) expected.push_back(field.name);
+  const auto was_before = [&](const Fields::Field& field) {
+    return field.is_later && !state.contains(field.name);
+  };
+  for (const Fields::Field& field : fields.list())
+    if (!was_before(field)) expected.push_back(field.name);
   if (state.contains("initial_lr")) expected.push_back("initial_lr");
   state.check_names(expected);
   const auto positions = state.get<std::vector<int64_t>>("params");
@@ -144,7 +148,8 @@ std::vector<State::Value> read_options(const State& state, const GroupData& grou
         "a group must have the same parameters, by position", positions.size(), " for ",
         group.parameters.size());
   std::vector<State::Value> values;
-  for (const Fields::Field& field : fields.list()) values.push_back(read(state, field.name, field));
+  for (const Fields::Field& field : fields.list())
+    values.push_back(was_before(field) ? State::Value(false) : read(state, field.name, field));
   if (state.contains("initial_lr")) initial_lr = state.get<double>("initial_lr");
   return values;
 }

@@ -185,9 +185,6 @@ OTHERWISE = {
         "compile": "`capture(step)` on CUDA",
         "register_full_backward_pre_hook": "`output.register_hook(...)`",
     },
-    "torch.nn.utils.parametrizations": {
-        "orthogonal": "`nn::register_parametrization` with a function of one's own; `nn::init::orthogonal_` at the start",
-    },
     "torch.nn.parallel": {
         "data_parallel": "`nn::DataParallel(net, {\"cuda:0\", \"cuda:1\"})(x)`",
         "gather parallel_apply replicate scatter": "what `DataParallel` does; `cat`, `chunk` and `to`",

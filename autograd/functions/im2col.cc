@@ -1,3 +1,4 @@
+#include <aorta/core/body/im2col.h>
 #include <aorta/core/ops/im2col.h>
 
 #include <aorta/autograd/record.h>

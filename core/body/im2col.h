@@ -15,6 +15,11 @@ struct Im2colDim {
   int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
 };
 
+/// The blocks of an image.
+struct BlockPlan {
+  Im2colDim height, width;
+};
+
 /// Images (planes, H, W) and their columns (planes, kernel H, kernel W, blocks H, blocks W), both
 /// contiguous; a plane is a channel of a sample. Nothing is of size 0.
 struct Im2colArgs {

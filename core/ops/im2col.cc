@@ -1,3 +1,4 @@
+#include <aorta/core/body/im2col.h>
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>

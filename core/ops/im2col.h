@@ -1,6 +1,5 @@
 #pragma once
 
-#include <aorta/core/body/im2col.h>
 #include <aorta/core/dispatch/op_table.h>
 
 namespace aorta {
@@ -23,12 +22,14 @@ Tensor col2im(const Tensor& input, const Dims& output_size, const Dims& kernel_s
 
 }  // namespace aorta
 
+namespace aorta::body {
+struct BlockPlan;
+struct Im2colArgs;
+}  // namespace aorta::body
+
 namespace aorta::kernel {
 
-/// The blocks of an image.
-struct BlockPlan {
-  body::Im2colDim height, width;
-};
+using body::BlockPlan;  // in core/body/im2col.h
 Tensor im2col(const Tensor& input, const BlockPlan& plan);
 Tensor col2im(const Tensor& input, const BlockPlan& plan);
 

@@ -167,6 +167,30 @@ Tensor run(const Pair& pair, Reduction reduction, PointwiseLoss loss) {
   return output;
 }
 
+// With a weight they are composed: it may require a gradient, and the mean may be over its sum.
+Tensor run_weighted(const Tensor& input, const Tensor& target, Reduction reduction,
+                    const PointwiseLoss& loss, const Tensor& given) {
+  const char* const op = loss.name;
+  const Pair pair = broadcast_elements(op, input, target);
+  if (!given.defined()) return run(pair, reduction, loss);
+  const CalledOp called(op);
+  check(given.shape() == input.shape(), op, "weight must have the input's shape", given.shape(),
+        " for ", input.shape());
+  check(given.device() == input.device(), op, "tensors must be on one device", input.device(),
+        " and ", given.device());
+  scale_of(op, input, reduction, false);
+  const Tensor weight = autocast_to_f32(given);
+  const Operand operands[] = {pair.input, weight};
+  const DType dtype = result_type(operands), wide = compute_dtype(dtype);
+  check(is_floating(dtype), op, "dtype must be floating", dtype);
+  const Pair operand{pair.input.to(wide), pair.target.to(wide)};
+  const Tensor factor = weight.to(wide), losses = run(operand, Reduction::none, loss) * factor;
+  if (reduction == Reduction::none) return losses.to(dtype);
+  const bool is_by_number = loss.kind == LossKind::huber && reduction == Reduction::mean;
+  if (is_by_number) return mean(losses).to(dtype);
+  return (reduction == Reduction::sum ? sum(losses) : sum(losses) / sum(factor)).to(dtype);
+}
+
 Tensor weights_for(const char* op, const char* rule, const Tensor& weight, const Tensor& input) {
   check_defined(op, {{"input", input}});
   if (!weight.defined()) return {};
@@ -192,14 +216,16 @@ Tensor kernel::pointwise_loss_backward(const Tensor& gradient, const Tensor& inp
   return output;
 }
 
-Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
-  const char* const op = "mse_loss";
-  return run(broadcast_elements(op, input, target), reduction, {LossKind::mse, op});
+Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction,
+                const Tensor& weight) {
+  const PointwiseLoss loss{LossKind::mse, "mse_loss"};
+  return run_weighted(input, target, reduction, loss, weight);
 }
 
-Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
-  const char* const op = "l1_loss";
-  return run(broadcast_elements(op, input, target), reduction, {LossKind::l1, op});
+Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction,
+               const Tensor& weight) {
+  const PointwiseLoss loss{LossKind::l1, "l1_loss"};
+  return run_weighted(input, target, reduction, loss, weight);
 }
 
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction, double beta) {
@@ -209,10 +235,11 @@ Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduc
              {beta > 0 ? LossKind::smooth_l1 : LossKind::l1, op, beta});
 }
 
-Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction, double delta) {
-  const char* const op = "huber_loss";
-  check(delta > 0, op, "delta must be positive", delta);
-  return run(broadcast_elements(op, input, target), reduction, {LossKind::huber, op, delta});
+Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction, double delta,
+                  const Tensor& weight) {
+  check(delta > 0, "huber_loss", "delta must be positive", delta);
+  const PointwiseLoss loss{LossKind::huber, "huber_loss", delta};
+  return run_weighted(input, target, reduction, loss, weight);
 }
 
 Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction, bool log_target) {

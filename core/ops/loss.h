@@ -7,25 +7,31 @@ namespace aorta {
 
 // Losses of an input and a target of the same shape. Floating dtypes, promoted to each other; half
 // types are computed in f32, and sums are taken in f64 and rounded once. Both may require a
-// gradient. A loss, with its reduction, is one pass over the data, and so is its gradient.
+// gradient. A loss, with its reduction, is one pass over the data, and so is its gradient, but
+// where mse_loss, l1_loss and huber_loss have a weight: they are then composed of ops.
 
 /// What becomes of the losses of the elements: `none` keeps them, `mean` divides their sum by their
 /// number (NaN for none), `batchmean` by the size of the first dimension (kl_div alone).
 enum class Reduction : uint8_t { none, mean, sum, batchmean };
 
 // For input x and target t, which broadcast; d = x - t. As PyTorch, the first four say on stderr
-// that shapes differ, the first time that it happens.
+// that shapes differ, the first time that it happens. A `weight` of the input's shape multiplies
+// the losses, and may require a gradient. Errors: a weight of another shape.
 
-/// d^2.
-Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
-/// |d|.
-Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);
-/// d^2 / (2 beta) where |d| < beta, |d| - beta / 2 elsewhere; beta = 0: |d| (Girshick 2015).
+/// d^2. With a weight `mean` divides the sum by the weight's sum.
+Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean,
+                const Tensor& weight = {});
+/// |d|. With a weight `mean` divides the sum by the weight's sum.
+Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean,
+               const Tensor& weight = {});
+/// d^2 / (2 beta) where |d| < beta, |d| - beta / 2 elsewhere; beta = 0: |d| (Girshick 2015). Takes
+/// no weight.
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target,
                       Reduction reduction = Reduction::mean, double beta = 1.0);
-/// d^2 / 2 where |d| <= delta, delta (|d| - delta / 2) elsewhere (Huber 1964).
+/// d^2 / 2 where |d| <= delta, delta (|d| - delta / 2) elsewhere (Huber 1964). With a weight `mean`
+/// divides by the number of losses, as PyTorch's does.
 Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean,
-                  double delta = 1.0);
+                  double delta = 1.0, const Tensor& weight = {});
 /// t (log(t) - x), 0 log(0) = 0; with `log_target` the target is log(t): e^t (t - x).
 Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean,
               bool log_target = false);

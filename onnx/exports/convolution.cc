@@ -1,3 +1,4 @@
+#include <aorta/core/body/im2col.h>
 #include <aorta/core/ops/convolution.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/im2col.h>

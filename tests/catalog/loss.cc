@@ -37,6 +37,8 @@ Row row_of(const char* op, std::vector<BadCall> bad) {
 Tensor smooth_l1_of(const Tensor& x, const Tensor& t, Reduction r) {
   return smooth_l1_loss(x, t, r);
 }
+Tensor mse_of(const Tensor& x, const Tensor& t, Reduction r) { return mse_loss(x, t, r); }
+Tensor l1_of(const Tensor& x, const Tensor& t, Reduction r) { return l1_loss(x, t, r); }
 Tensor huber_of(const Tensor& x, const Tensor& t, Reduction r) { return huber_loss(x, t, r); }
 Tensor kl_div_of(const Tensor& x, const Tensor& t, Reduction r) { return kl_div(x, t, r); }
 Tensor bce_of(const Tensor& x, const Tensor& t, Reduction r) {
@@ -46,25 +48,62 @@ Tensor bce_with_logits_of(const Tensor& x, const Tensor& t, Reduction r) {
   return binary_cross_entropy_with_logits(x, t, {.reduction = r});
 }
 
+Tensor weighted_mse(const Tensors& x, Reduction r) { return mse_loss(x[0], x[1], r, x[2]); }
+Tensor weighted_l1(const Tensors& x, Reduction r) { return l1_loss(x[0], x[1], r, x[2]); }
+Tensor weighted_huber(const Tensors& x, Reduction r) {
+  return huber_loss(x[0], x[1], r, 1.5, x[2]);
+}
+
+// With weights they are composed.
+template <Tensor (*f)(const Tensors&, Reduction)>
+void add_weighted(Row& row) {
+  row.calls.push_back(
+      {"weight", [](const Tensors& x) -> Tensors { return {f(x, Reduction::mean)}; }});
+  row.calls.push_back(
+      {"weight_none", [](const Tensors& x) -> Tensors { return {f(x, Reduction::none)}; }});
+  row.calls.push_back(
+      {"weight_sum", [](const Tensors& x) -> Tensors { return {f(x, Reduction::sum)}; }});
+  row.also.insert(row.also.end(), {"mul", "sum"});
+}
+
 Row mse() {
-  Row row = row_of<mse_loss>(
-      "mse_loss", {{[] {
-                      mse_loss(ones({2, 3}), ones({2}));
-                    },
-                    "mse_loss: shapes must broadcast, got [2,3] and [2]"},
-                   {[] { mse_loss(ones({2}), ones({2}), Reduction::batchmean); },
-                    "mse_loss: reduction must be none, mean or sum, got batchmean"},
-                   {[] { mse_loss(ones({2}, {.dtype = i64}), ones({2}, {.dtype = boolean})); },
-                    "mse_loss: dtype must be floating, got i64"}});
+  Row row = row_of<mse_of>(
+      "mse_loss",
+      {{[] {
+          mse_loss(ones({2, 3}), ones({2}));
+        },
+        "mse_loss: shapes must broadcast, got [2,3] and [2]"},
+       {[] { mse_loss(ones({2}), ones({2}), Reduction::batchmean); },
+        "mse_loss: reduction must be none, mean or sum, got batchmean"},
+       {[] { mse_loss(ones({2}, {.dtype = i64}), ones({2}, {.dtype = boolean})); },
+        "mse_loss: dtype must be floating, got i64"},
+       {[] {
+          mse_loss(ones({2, 3}), ones({3}), Reduction::sum, ones({3}));
+        },
+        "mse_loss: weight must have the input's shape, got [3] for [2,3]"},
+       {[] { mse_loss(ones({2}), ones({2}), Reduction::none, ones({2}, {.dtype = c64})); },
+        "mse_loss: dtype must be floating, got c64"},
+       {[] { mse_loss(ones({2}), ones({2}), Reduction::batchmean, ones({2})); },
+        "mse_loss: reduction must be none, mean or sum, got batchmean"}});
   row.functions = {"pointwise_loss_backward"};
+  add_weighted<weighted_mse>(row);
+  row.also.push_back("div");
   return row;
 }
 
 Row l1() {
-  return row_of<l1_loss>("l1_loss", {{[] {
-                                        l1_loss(ones({2, 3}), ones({2}));
-                                      },
-                                      "l1_loss: shapes must broadcast, got [2,3] and [2]"}});
+  Row row = row_of<l1_of>("l1_loss",
+                          {{[] {
+                              l1_loss(ones({2, 3}), ones({2}));
+                            },
+                            "l1_loss: shapes must broadcast, got [2,3] and [2]"},
+                           {[] {
+                              l1_loss(ones({2}), ones({2, 2}), Reduction::mean, ones({2, 2}));
+                            },
+                            "l1_loss: weight must have the input's shape, got [2,2] for [2]"}});
+  add_weighted<weighted_l1>(row);
+  row.also.push_back("div");
+  return row;
 }
 
 Row smooth_l1() {
@@ -81,12 +120,16 @@ Row smooth_l1() {
 }
 
 Row huber() {
-  Row row =
-      row_of<huber_of>("huber_loss", {{[] { huber_loss(ones({2}), ones({2}), Reduction::mean, 0); },
-                                       "huber_loss: delta must be positive, got 0"}});
+  Row row = row_of<huber_of>(
+      "huber_loss", {{[] { huber_loss(ones({2}), ones({2}), Reduction::mean, 0); },
+                      "huber_loss: delta must be positive, got 0"},
+                     {[] { huber_loss(ones({2}), ones({2}), Reduction::mean, 1, ones({})); },
+                      "huber_loss: weight must have the input's shape, got [] for [2]"}});
   row.calls.push_back({"parameter", [](const Tensors& x) -> Tensors {
                          return {huber_loss(x[0], x[1], Reduction::mean, 1.5)};
                        }});
+  add_weighted<weighted_huber>(row);
+  row.also.push_back("mean");
   return row;
 }
 

@@ -26,9 +26,12 @@ TEST_F(CudaLosses, SumsOfManyElements) {
   const Tensor t = random_values({9, 313}, f32, 2, false);
   for (const Reduction reduction : {Reduction::none, Reduction::mean, Reduction::sum}) {
     for (const auto& loss : {mse_loss, l1_loss}) {
-      const Tensor wanted = loss(x, t, reduction);
+      const Tensor wanted = loss(x, t, reduction, {});
       gpu_test::poison(wanted.nbytes());
-      EXPECT_EQ(difference(loss(x.cuda(), t.cuda(), reduction), wanted, 1e-6, 0), "");
+      EXPECT_EQ(difference(loss(x.cuda(), t.cuda(), reduction, {}), wanted, 1e-6, 0), "");
+      const Tensor weight = x.abs(), weighted = loss(x, t, reduction, weight);
+      EXPECT_EQ(difference(loss(x.cuda(), t.cuda(), reduction, weight.cuda()), weighted, 1e-6, 0),
+                "");
     }
   }
   const Tensor nothing = empty({0}, {.device = "cuda"});

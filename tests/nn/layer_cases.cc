@@ -192,7 +192,7 @@ std::vector<Case> layer_cases() {
   for (const auto& family :
        {convolutions(), pools(), norms(), sequences(), attention_cases(), transformers(),
         paddings(), others(), activations(), tables_and_windows(), parametrizations(),
-        normed_options(), windowed_options(), other_options()}) {
+        orthogonal_matrices(), normed_options(), windowed_options(), other_options()}) {
     cases.insert(cases.end(), family.begin(), family.end());
   }
   return cases;

@@ -7,6 +7,8 @@
 #include <aorta/tests/nn/loss_cases.h>
 #include <aorta/tests/nn/undefined.h>
 
+#include <cmath>
+#include <numbers>
 #include <set>
 
 namespace aorta::nn {
@@ -219,6 +221,10 @@ TEST(MarginLosses, Refuse) {
               gaussian_nll_loss(x, x, tensor({0.5, -1.5}));
             }),
             "gaussian_nll_loss: var must not be negative, got -1.5");
+  EXPECT_EQ(error_of([&] { gaussian_nll_loss(x, x, -0.5); }),
+            "gaussian_nll_loss: var must not be negative, got -0.5");
+  EXPECT_EQ(error_of([&] { GaussianNLLLoss()(x, x, -0.5); }),
+            "gaussian_nll_loss: var must not be negative, got -0.5");
   EXPECT_EQ(error_of([&] { pairwise_distance(ones({}), ones({})); }),
             "pairwise_distance: inputs must be (N, D) or (D), got []");
 }
@@ -233,6 +239,20 @@ TEST(MarginLosses, AreFiniteFarOut) {
   EXPECT_EQ(loss.item<float>(), std::numeric_limits<float>::infinity());
   loss.backward();
   EXPECT_EQ(vague.grad().item<float>(), 0);
+}
+
+// Nix and Weigend's formula, whether the variance is a number or a tensor.
+TEST(MarginLosses, TakeAVarianceAsANumber) {
+  const Tensor x = tensor({0.5, -1.0, 2.0}, {.dtype = f64}).requires_grad_(), y = zeros({3});
+  const double squares = 0.25 + 1 + 4, wanted = (3 * std::log(0.3) + squares / 0.3) / 2;
+  const Tensor loss = gaussian_nll_loss(x, y.to(f64), 0.3, {.reduction = Reduction::sum});
+  EXPECT_NEAR(loss.item<double>(), wanted, 1e-13);
+  loss.backward();
+  EXPECT_NEAR(x.grad()[2].item<double>(), 2 / 0.3, 1e-13);
+  const GaussianNLLLoss module({.full = true, .reduction = Reduction::sum});
+  EXPECT_NEAR(module(x, y.to(f64), 0.3).item<double>(),
+              wanted + 1.5 * std::log(2 * std::numbers::pi), 1e-12);
+  EXPECT_EQ(gaussian_nll_loss(x.to(bf16), y.to(bf16), 0.3).dtype(), bf16);
 }
 
 // As all losses do, in a scope of half types.

@@ -153,6 +153,10 @@ template <>
 inline constexpr std::tuple fields_of<SpectralNormOptions>{
     &SpectralNormOptions::name, &SpectralNormOptions::n_power_iterations, &SpectralNormOptions::eps,
     &SpectralNormOptions::dim};
+template <>
+inline constexpr std::tuple fields_of<OrthogonalOptions>{&OrthogonalOptions::name,
+                                                         &OrthogonalOptions::orthogonal_map,
+                                                         &OrthogonalOptions::use_trivialization};
 
 template <>
 inline constexpr std::tuple fields_of<BceOptions>{&BceOptions::weight, &BceOptions::reduction};

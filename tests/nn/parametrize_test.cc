@@ -1,5 +1,5 @@
-// Members that are computed of others. The values of weight_norm and spectral_norm are PyTorch's in
-// layers_test.cc.
+// Members that are computed of others. The values of weight_norm, spectral_norm and orthogonal are
+// PyTorch's in layers_test.cc.
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/nn/fixture.h>
 #include <aorta/tests/nn/names.h>
@@ -186,6 +186,102 @@ TEST(Parametrize, NormsAreWhatTheySay) {
   }
   const Tensor lengths = linalg::vector_norm(parametrized(rows, "weight"), 2, 1);
   EXPECT_LT(largest_difference(lengths, full({4}, 3.)), 1e-5);
+}
+
+// Q R with a positive diagonal of R is one product alone: of the value that the member had, Q is
+// what it starts at.
+TEST(Parametrize, OrthogonalStartsAtTheNearestOfTheValue) {
+  const auto expect_start = [](const Tensor& value, const Tensor& q) {
+    const bool is_wide = value.size(-2) < value.size(-1);
+    const Tensor tall = is_wide ? value.transpose(-2, -1) : value;
+    const Tensor columns = is_wide ? q.transpose(-2, -1) : q;
+    const Tensor turned = columns.transpose(-2, -1);
+    const Tensor unit = eye(columns.size(-1), {.dtype = f64}), r = matmul(turned, tall);
+    EXPECT_LT(largest_difference(matmul(turned, columns), unit), 1e-13);
+    EXPECT_LT(amax(abs(r.tril(-1))).item<double>(), 1e-13);
+    EXPECT_GT(amin(r.diagonal(0, -2, -1)).item<double>(), 0);
+  };
+  for (const char* const map : {"matrix_exp", "cayley", "householder"}) {
+    for (const Shape& shape : {Shape{5, 3}, Shape{3, 5}, Shape{4, 4}, Shape{2, 3, 4, 2}}) {
+      for (const bool trivial : {true, false}) {
+        if (!trivial && map != std::string("householder")) continue;
+        SCOPED_TRACE(map + to_string(shape));
+        WithBuffer net;
+        net.shift = randn(shape, {.dtype = f64});
+        const Tensor value = net.shift.detach().clone();
+        orthogonal(net, {.name = "shift", .orthogonal_map = map, .use_trivialization = trivial});
+        expect_start(value, parametrized(net, "shift"));
+      }
+    }
+  }
+}
+
+TEST(Parametrize, OrthogonalStaysSoInTraining) {
+  for (const char* const map : {"matrix_exp", "cayley", "householder"}) {
+    Linear net(6, 4);
+    const Tensor weight = net.weight, x = randn({8, 6}), wanted = randn({8, 4});
+    optim::SGD sgd(net.parameters(), {.lr = 0.2});
+    orthogonal(net, {.orthogonal_map = map});
+    const auto loss = [&] { return mse_loss(net(x), wanted); };
+    const double first = loss().item<double>();
+    for (int step = 0; step < 20; ++step) {
+      sgd.zero_grad();
+      loss().backward();
+      sgd.step();
+    }
+    EXPECT_LT(loss().item<double>(), first) << map;
+    const Tensor q = parametrized(net, "weight");
+    EXPECT_LT(largest_difference(matmul(q, q.t()), eye(4)), 1e-5) << map;
+    // The optimizer was made before, of the tensor that is now the original.
+    EXPECT_TRUE(net.get_submodule("parametrizations.weight").parameters()[0].is_same(weight));
+  }
+}
+
+// A rotation stays as it is, and of no dtype is anything rounded twice.
+TEST(Parametrize, OrthogonalKeepsWhatIs) {
+  const double c = std::cos(0.3), s = std::sin(0.3);
+  for (const DType dtype : {f64, f32, f16, bf16}) {
+    Linear net(2, 2, {.bias = false});
+    net.to(dtype);
+    {
+      const NoGradGuard no_grad;
+      net.weight.copy_(tensor({{c, -s}, {s, c}}));
+    }
+    const Tensor before = net.weight.detach().clone();
+    orthogonal(net);
+    EXPECT_EQ(largest_difference(parametrized(net, "weight"), before), 0) << to_string(dtype);
+    const Autocast scope(bf16);
+    EXPECT_EQ(parametrized(net, "weight").dtype(), dtype);
+  }
+  Linear reflected(2, 3);
+  const Tensor weight = reflected.weight.detach().clone();
+  orthogonal(reflected, {.orthogonal_map = "cayley", .use_trivialization = false});
+  EXPECT_EQ(largest_difference(reflected.get_submodule("parametrizations.weight").parameters()[0],
+                               weight),
+            0);
+  EXPECT_EQ(names_of(reflected.state_dict()), (Names{"bias", "parametrizations.weight.original"}));
+  orthogonal(reflected, {.orthogonal_map = "cayley", .use_trivialization = false});
+  EXPECT_EQ(names_of(reflected.state_dict()), (Names{"bias", "parametrizations.weight.original"}));
+}
+
+TEST(Parametrize, OrthogonalSaysWhatItCantTake) {
+  Linear net(3, 2);
+  WithBuffer complex;
+  complex.shift = zeros({2, 2}, {.dtype = c64});
+  EXPECT_EQ(error_of([&] { orthogonal(net, {.name = "bias"}); }),
+            "orthogonal: the member must have 2 dimensions or more, got [2]");
+  EXPECT_EQ(error_of([&] { orthogonal(net, {.name = "wieght"}); }),
+            "orthogonal: name must be one of the module's parameters or buffers, got Linear and "
+            "\"wieght\"");
+  EXPECT_EQ(error_of([&] { orthogonal(net, {.orthogonal_map = "qr"}); }),
+            "orthogonal: orthogonal_map must be matrix_exp, cayley or householder, got qr");
+  EXPECT_EQ(error_of([&] { orthogonal(complex, {.name = "shift"}); }),
+            "orthogonal: dtype must be floating, got c64");
+  EXPECT_EQ(net.parameters().size(), 2u);
+  weight_norm(net);
+  EXPECT_EQ(error_of([&] { orthogonal(net); }),
+            "orthogonal: use_trivialization must be false where the member is computed already, "
+            "got Linear and \"weight\"");
 }
 
 // What a GAN does: two calls before one backward.

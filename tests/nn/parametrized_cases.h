@@ -32,6 +32,39 @@ Maker spectral_normed(const SpectralNormOptions& options, const Arguments&... ar
                                     options));
 }
 
+template <class M, class... Arguments>
+Maker made_orthogonal(const OrthogonalOptions& options, const Arguments&... arguments) {
+  return named("orthogonal", maker_with(
+                                 [=](const OrthogonalOptions& o) {
+                                   return AnyModule(orthogonal(M(arguments...), o));
+                                 },
+                                 options));
+}
+
+inline std::vector<Case> orthogonal_matrices() {
+  const Dims k23{2, 3};
+  const auto call_rnn = [](Module& module, const Tensors& inputs) {
+    const RnnOutput result = dynamic_cast<RNN&>(module)(inputs.at(0));
+    return Tensors{result.output, result.h};
+  };
+  const OrthogonalOptions cayley{.orthogonal_map = "cayley"},
+      exp{.orthogonal_map = "matrix_exp", .use_trivialization = false},
+      plain{.use_trivialization = false},
+      reflected{.orthogonal_map = "householder", .use_trivialization = false},
+      plain_cayley{.orthogonal_map = "cayley", .use_trivialization = false};
+  return {
+      {"orthogonal", made_orthogonal<Linear>({}, 4, 4), call_one},
+      {"orthogonal_tall", made_orthogonal<Linear>({}, 3, 5), call_one},
+      {"orthogonal_wide", made_orthogonal<Linear>(cayley, 5, 3), call_one},
+      {"orthogonal_exp", made_orthogonal<Linear>(exp, 3, 5), call_one},
+      {"orthogonal_reflected", made_orthogonal<Linear>(plain, 4, 3), call_one},
+      {"orthogonal_square", made_orthogonal<Linear>(reflected, 3, 3), call_one},
+      {"orthogonal_batch", made_orthogonal<Conv2d>({}, 2, 3, k23), call_one},
+      {"orthogonal_batch_cayley", made_orthogonal<Conv1d>(plain_cayley, 2, 3, 2), call_one},
+      {"orthogonal_recurrent", made_orthogonal<RNN>({.name = "weight_hh_l0"}, 2, 3), call_rnn},
+  };
+}
+
 inline std::vector<Case> parametrizations() {
   const Dims k23{2, 3}, k24{2, 4};
   const auto call_lstm_output = [](Module& module, const Tensors& inputs) {

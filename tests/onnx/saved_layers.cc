@@ -468,6 +468,8 @@ SavedNetwork losses() {
         l1_loss(x, y, Reduction::sum),
         smooth_l1_loss(x, y, Reduction::none, 0.7),
         huber_loss(x, y, Reduction::mean, 0.6),
+        mse_loss(x, y, Reduction::mean, p),
+        huber_loss(x, y, Reduction::mean, 0.6, q),
         kl_div(log_softmax(x, 1), q, Reduction::batchmean),
         kl_div(log_softmax(x, 1), log_softmax(y, 1), Reduction::mean, true),
         binary_cross_entropy(p, q, {.weight = w}),

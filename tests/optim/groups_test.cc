@@ -1,4 +1,4 @@
-// Groups of parameters: what they inherit.
+// Groups of parameters: what they inherit, and get of a state.
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
@@ -53,8 +53,9 @@ TEST(Groups, GroupsInheritWhatTheyDoNotName) {
             .eps = 0.1,
             .weight_decay = 0.2,
             .amsgrad = true,
-            .maximize = true},
-           {.lr = 1e-3, .amsgrad = false});
+            .maximize = true,
+            .decoupled_weight_decay = true},
+           {.lr = 1e-3, .amsgrad = false, .decoupled_weight_decay = false});
   inherits(static_cast<AdamW*>(nullptr),
            {.lr = 0.5,
             .betas = {0.5, 0.6},
@@ -185,6 +186,22 @@ TEST(Groups, AFieldThatCannotBeInheritedSaysSo) {
   EXPECT_EQ(optimizer.group_count(), 1u);
   optimizer.add_param_group({b}, {.lr = 0.2});
   EXPECT_EQ(optimizer.lr(1), 0.2);
+}
+
+// States of Adam that were saved before it could be AdamW.
+TEST(Groups, AStateWithoutALaterOptionComesBack) {
+  const Tensor w = ones({2}, {.requires_grad = true});
+  w.set_grad(ones({2}));
+  Adam adam({w}, {.lr = 0.5, .decoupled_weight_decay = true});
+  adam.step();
+  const State now = adam.state();
+  State before;
+  for (const auto& [name, tensor] : now.tensors()) before.set(name, tensor);
+  for (const auto& [name, value] : now.values())
+    if (name != "param_groups.0.decoupled_weight_decay") before.set(name, value);
+  adam.restore(before);
+  EXPECT_FALSE(adam.state().get<bool>("param_groups.0.decoupled_weight_decay"));
+  adam.restore(adam.state());
 }
 
 }  // namespace

@@ -141,12 +141,13 @@ TEST(Optimizer, StateHasPyTorchsNames) {
   Adam adam({w, b}, {.amsgrad = true});
   w.set_grad(ones({2}, {.dtype = f64}));
   adam.step();
-  EXPECT_EQ(adam.state().names(),
-            (std::vector<std::string>{
-                "param_groups.0.amsgrad", "param_groups.0.betas", "param_groups.0.eps",
-                "param_groups.0.lr", "param_groups.0.maximize", "param_groups.0.params",
-                "param_groups.0.weight_decay", "state.0.exp_avg", "state.0.exp_avg_sq",
-                "state.0.max_exp_avg_sq", "state.0.step"}));
+  EXPECT_EQ(
+      adam.state().names(),
+      (std::vector<std::string>{
+          "param_groups.0.amsgrad", "param_groups.0.betas", "param_groups.0.decoupled_weight_decay",
+          "param_groups.0.eps", "param_groups.0.lr", "param_groups.0.maximize",
+          "param_groups.0.params", "param_groups.0.weight_decay", "state.0.exp_avg",
+          "state.0.exp_avg_sq", "state.0.max_exp_avg_sq", "state.0.step"}));
   EXPECT_NEAR(adam.state().tensor("state.0.exp_avg").at<double>({0}), 0.1, 1e-16);
 }
 

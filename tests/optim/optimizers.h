@@ -68,6 +68,8 @@ inline const std::map<std::string, Make>& runs() {
        maker<Adam>({.lr = 0.01, .betas = {0.8, 0.95}, .eps = 1e-3, .weight_decay = 0.1})},
       {"adam_amsgrad", maker<Adam>({.lr = 0.01, .betas = {0.9, 0.9}, .amsgrad = true})},
       {"adam_maximize", maker<Adam>({.lr = 0.001, .weight_decay = 0.1, .maximize = true})},
+      {"adam_decoupled",
+       maker<Adam>({.lr = 0.01, .weight_decay = 0.3, .decoupled_weight_decay = true})},
       {"adamw", maker<AdamW>({.lr = 0.01})},
       {"adamw_amsgrad",
        maker<AdamW>({.lr = 0.01, .betas = {0.7, 0.9}, .weight_decay = 0.3, .amsgrad = true})},

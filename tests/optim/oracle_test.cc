@@ -65,7 +65,8 @@ TEST(Oracle, AdaptiveOnesFollowTheirForms) {
   expect_follows<Adam>({{},
                         {.lr = 0.1, .betas = {0.8, 0.9}, .eps = 0.1, .weight_decay = 0.1},
                         {.amsgrad = true},
-                        {.weight_decay = 0.2, .amsgrad = true, .maximize = true}});
+                        {.weight_decay = 0.2, .amsgrad = true, .maximize = true},
+                        {.weight_decay = 0.5, .decoupled_weight_decay = true}});
   expect_follows<AdamW>({{},
                          {.lr = 0.1, .betas = {0.8, 0.9}, .eps = 0.1, .weight_decay = 0.5},
                          {.weight_decay = 0.3, .amsgrad = true, .maximize = true}});
@@ -414,6 +415,8 @@ const std::vector<Case>& cases() {
        adam_body({.decay = -0.1, .sign = -1}), "weight decay before the sign"},
       {"adam: maximize ignored", AdamOptions{.maximize = true}, adam_body({}),
        "maximize the wrong"},
+      {"adam: decoupled as asked", AdamOptions{.weight_decay = 0.1, .decoupled_weight_decay = true},
+       adam_body({.shrink = 0.1}), ""},
       {"adamw", AdamWOptions{.weight_decay = 0.1}, adam_body({.shrink = 0.1}), ""},
       {"adamw: coupled", AdamWOptions{.weight_decay = 0.1}, adam_body({.decay = 0.1}),
        "coupled instead of decoupled"},

@@ -32,6 +32,7 @@ TEST(ScheduleOracle, EveryScheduleFollowsItsForm) {
   for (const int64_t times : {1, 2, 3})
     expect_form<CosineAnnealingWarmRestarts>(
         CosineAnnealingWarmRestarts::Options{.T_0 = 4, .T_mult = times, .eta_min = 1e-3});
+  expect_form<OneCycleLR>(OneCycleLR::Options{.max_lr = {1.5}, .epochs = 5, .steps_per_epoch = 4});
   for (const Anneal how : {Anneal::cos, Anneal::linear}) {
     for (const bool three : {false, true})
       expect_form<OneCycleLR>(OneCycleLR::Options{.max_lr = {1.5, 0.7},

@@ -141,6 +141,10 @@ const std::map<std::string, MakeSchedules>& schedules() {
                                       .max_momentum = 0.9,
                                       .three_phase = true})};
        }},
+      {"one_cycle_epochs",
+       [](Optimizer& o) -> Schedules {
+         return {make<OneCycleLR>(o, {.max_lr = {0.5, 0.1}, .epochs = 8, .steps_per_epoch = 26})};
+       }},
       {"swa",
        [](Optimizer& o) -> Schedules {
          return {make<SWALR>(o, {.swa_lr = {0.05}, .anneal_epochs = 20})};
@@ -445,6 +449,14 @@ TEST(Schedules, SayWhatIsWrong) {
               OneCycleLR(*o, {.max_lr = {1, 2, 3}, .total_steps = 5});
             }),
             "one_cycle_lr: max_lr must be one, or one for each group, got 3 for 2");
+  EXPECT_EQ(error_of([&] { OneCycleLR(*o, {.max_lr = {1}}); }),
+            "one_cycle_lr: it must have total_steps, or epochs and steps_per_epoch, got none of "
+            "them");
+  EXPECT_EQ(error_of([&] { OneCycleLR(*o, {.max_lr = {1}, .epochs = 3}); }),
+            "one_cycle_lr: it must have total_steps, or epochs and steps_per_epoch, got epochs "
+            "alone");
+  EXPECT_EQ(error_of([&] { OneCycleLR(*o, {.max_lr = {1}, .epochs = 3, .steps_per_epoch = 0}); }),
+            "one_cycle_lr: steps_per_epoch must be above 0, got 0");
   EXPECT_EQ(error_of([&] { MultiplicativeLR(*o, std::vector<MultiplicativeLR::Function>(1)); }),
             "multiplicative_lr: there must be a function for each group, got 1 for 2");
   EXPECT_EQ(error_of([&] {

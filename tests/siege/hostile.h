@@ -117,10 +117,13 @@ void for_members(T& s, const F& f) {
   } else if constexpr (n == 9) {
     auto& [a, b, c, d, e, g, h, i, j] = s;
     all(a, b, c, d, e, g, h, i, j);
-  } else {
-    static_assert(n == 10, "options have at most ten members");
+  } else if constexpr (n == 10) {
     auto& [a, b, c, d, e, g, h, i, j, k] = s;
     all(a, b, c, d, e, g, h, i, j, k);
+  } else {
+    static_assert(n == 12, "options have at most ten members, or twelve");
+    auto& [a, b, c, d, e, g, h, i, j, k, l, m] = s;
+    all(a, b, c, d, e, g, h, i, j, k, l, m);
   }
 }
 

@@ -126,6 +126,8 @@ void add_layer_functions(std::vector<Target>& targets) {
           of<T, const T&, const T&, const PoissonNllOptions&>("poisson_nll_loss", poisson_nll_loss),
           of<T, const T&, const T&, const T&, const GaussianNllOptions&>("gaussian_nll_loss",
                                                                          gaussian_nll_loss),
+          of<T, const T&, const T&, double, const GaussianNllOptions&>("gaussian_nll_loss",
+                                                                       gaussian_nll_loss),
           of<T, const T&, const T&, const DiceOptions&>("dice_loss", dice_loss),
           of<T, const T&, const T&, const FocalOptions&>("focal_loss", focal_loss),
       });

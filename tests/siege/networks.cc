@@ -167,6 +167,14 @@ void add_whole_modules(std::vector<Target>& targets) {
                     {.n_power_iterations = iterations % 5, .eps = eps, .dim = dim})(x);
               }),
           of(
+              "orthogonal",
+              +[](const T& x, int64_t channels, int64_t map, bool by_default, bool trivial) {
+                const char* const maps[] = {"matrix_exp", "cayley", "householder", "none"};
+                OrthogonalOptions options{.use_trivialization = trivial};
+                if (!by_default) options.orthogonal_map = maps[map & 3];
+                return orthogonal(Conv2d(3, channels, 2), options)(x);
+              }),
+          of(
               "fuse_conv_bn_eval",
               +[](const T& x, int64_t outputs, int64_t features, int64_t groups, bool training) {
                 Conv1d conv(4, outputs, 2, {.groups = groups});

@@ -203,10 +203,10 @@ void add_loss(std::vector<Target>& targets) {
   targets.insert(
       targets.end(),
       {
-          of<T, const T&, const T&, Reduction>("mse_loss", mse_loss),
-          of<T, const T&, const T&, Reduction>("l1_loss", l1_loss),
+          of<T, const T&, const T&, Reduction, const T&>("mse_loss", mse_loss),
+          of<T, const T&, const T&, Reduction, const T&>("l1_loss", l1_loss),
           of<T, const T&, const T&, Reduction, double>("smooth_l1_loss", smooth_l1_loss),
-          of<T, const T&, const T&, Reduction, double>("huber_loss", huber_loss),
+          of<T, const T&, const T&, Reduction, double, const T&>("huber_loss", huber_loss),
           of<T, const T&, const T&, Reduction, bool>("kl_div", kl_div),
           of<T, const T&, const T&, const BceOptions&>("binary_cross_entropy",
                                                        binary_cross_entropy),
