@@ -7,11 +7,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.abspath("tools/bench"))
 import report
 
-BENCH = os.path.abspath(sys.argv[1])
+BENCH, PLUGIN, DRIVER = (os.path.abspath(path) for path in sys.argv[1:4])  # those of the emulated device
 PEER = os.environ.get("AORTA_PEER_PYTHON")
 
 
@@ -126,6 +127,21 @@ class Tables(unittest.TestCase):
             self.assertTrue(self.assert_runs("parallel", "--filter", some)["rows"])
         if PEER:
             self.assert_runs("parallel", "--filter", "a thread each, ", peer=PEER)
+
+    def test_tables_of_a_gpu(self):
+        listed = subprocess.run([BENCH, "--list"], stdout=subprocess.PIPE, text=True).stdout.split("\n")
+        names = [line.split()[0] for line in listed if line.startswith("cuda")]
+        self.assertGreaterEqual(len(names), 8)
+        names.remove("cuda-training")  # takes minutes on the emulated device
+        for name in names:
+            with self.subTest(name):
+                with unittest.mock.patch.dict(os.environ, AORTA_CUDA_PLUGIN="/nonexistent"):
+                    status, lines, table = run(name)
+                self.assertEqual(status, 0, lines)
+                for row in table["rows"]:
+                    self.assertRegex(row["ours"]["missing"], "^no GPU: .", row["name"])
+                with unittest.mock.patch.dict(os.environ, AORTA_CUDA_PLUGIN=PLUGIN, LD_LIBRARY_PATH=os.path.dirname(DRIVER)):
+                    self.assert_runs(name)
 
     def test_disk(self):
         with tempfile.TemporaryDirectory() as folder:
