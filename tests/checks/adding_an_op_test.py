@@ -28,7 +28,7 @@ FOLDERS = ("autograd", "core", "cuda", "docs", "tests", "tools")
 # What is made by iterating a list that grows, beside the files that the tool changes.
 TABLES = ("core/cpu/isa/unary_rows.cc", "core/cpu/isa/gradient_rows.cc", "core/cpu/isa/reduction.cc", "core/cpu/pointwise.cc",
           "core/cpu/reduction.cc", "autograd/functions/pointwise.cc")
-TESTS = ("tests/catalog_test.cc", "tests/gradients_test.cc", "tests/gradient_checks.cc", "tests/view_writes.cc")
+TESTS = ("tests/catalog_test.cc", "tests/gradients_test.cc", "tests/empty_checks.cc", "tests/gradient_checks.cc", "tests/view_writes.cc")
 
 
 def instruction_set():
