@@ -1,4 +1,4 @@
-"""unity_sources(name, srcs): what a library's sources are compiled as: some of a folder in one go.
+"""unity_sources(name, srcs): what the sources of a library or a test are compiled as: some of a folder in one go.
 
 Headers are most of what a source costs: eight sources read together cost a third of eight read one by one. So
 sources of a folder share their anonymous namespaces: a name stands there once. --unity=false compiles each by itself.

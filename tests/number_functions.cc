@@ -18,8 +18,7 @@
 #include <aorta/core/ops/statistics.h>
 #include <aorta/core/ops/stft.h>
 #include <aorta/core/ops/view.h>
-
-#include "number_functions.h"
+#include <aorta/tests/number_functions.h>
 
 #include <cmath>
 #include <set>

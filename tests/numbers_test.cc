@@ -19,11 +19,10 @@
 #include <aorta/core/ops/stft.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/number_functions.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "number_functions.h"
 
 #include <array>
 #include <cmath>

@@ -12,6 +12,7 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/softmax.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/tests/autograd/leaves.h>
 #include <aorta/tests/error_text.h>
 
 #include <gtest/gtest.h>
@@ -22,13 +23,7 @@ namespace aorta {
 namespace {
 
 using autograd::checkpoint;
-using Doubles = std::vector<double>;
 using Tensors = std::vector<Tensor>;
-
-Tensor leaf(const Doubles& values) {
-  return tensor(values, {.dtype = DType::f64, .requires_grad = true});
-}
-Doubles list(const Tensor& t) { return t.to_vector<double>(); }
 
 // ---- Custom functions.
 

@@ -12,7 +12,7 @@ namespace {
 
 using namespace aorta;
 
-Tensor numbers(const Shape& shape) {
+Tensor waves(const Shape& shape) {
   return sin(arange(shape.numel(), {.dtype = f64}) * 12.9898).view(shape);
 }
 
@@ -24,8 +24,8 @@ void expect_gradients(Function f, const Shape& shape) {
     Generator generator(3);
     return f(x * x, &generator);
   };
-  EXPECT_GRADIENTS(same, {numbers(shape).requires_grad_()});
-  EXPECT_SECOND_GRADIENTS(same, {numbers(shape).requires_grad_()});
+  EXPECT_GRADIENTS(same, {waves(shape).requires_grad_()});
+  EXPECT_SECOND_GRADIENTS(same, {waves(shape).requires_grad_()});
 }
 
 TEST(DropoutGradients, AgreeWithFiniteDifferences) {
@@ -43,7 +43,7 @@ TEST(DropoutGradients, AgreeWithFiniteDifferences) {
 // What stays has 1 / (1 - p) as its gradient, whatever the layouts; what is dropped has 0.
 TEST(DropoutGradients, AreTheScaleOfWhatStays) {
   for (const bool last : {false, true}) {
-    Tensor x = numbers({3, 4, 5, 6}).to(f32) + 2;
+    Tensor x = waves({3, 4, 5, 6}).to(f32) + 2;
     if (last) x = x.contiguous(MemoryFormat::channels_last);
     x.requires_grad_();
     const Tensor y = dropout(x, 0.5);
@@ -54,7 +54,7 @@ TEST(DropoutGradients, AreTheScaleOfWhatStays) {
 }
 
 TEST(DropoutGradients, CheckpointDropsTheSameElements) {
-  const Tensor x = numbers({64}).to(f32).requires_grad_();
+  const Tensor x = waves({64}).to(f32).requires_grad_();
   Tensor seen[2];
   int runs = 0;
   const Tensor y = autograd::checkpoint(

@@ -15,7 +15,7 @@
 namespace aorta {
 namespace {
 
-Tensor leaf() { return ones({2}, {.dtype = DType::f64}).requires_grad_(); }
+Tensor any_leaf() { return ones({2}, {.dtype = DType::f64}).requires_grad_(); }
 
 Tensor inference_tensor() {
   const InferenceMode inference;
@@ -36,22 +36,22 @@ const Mistake kMistakes[] = {
     {"NoGraphUnderNoGrad",
      [] {
        const NoGradGuard no_grad;
-       sum(leaf()).backward();
+       sum(any_leaf()).backward();
      },
      "backward: an output must require a gradient: it does when an input that was computed with "
      "does, "
      "got output 0 of shape []"},
-    {"NotAScalar", [] { (leaf() * 2).backward(); },
+    {"NotAScalar", [] { (any_leaf() * 2).backward(); },
      "backward: a gradient must be given for an output of more than one element, got [2]"},
-    {"ShapeOfTheGradient", [] { (leaf() * 2).backward(ones({3})); },
+    {"ShapeOfTheGradient", [] { (any_leaf() * 2).backward(ones({3})); },
      "backward: the gradient must have the output's shape, got [3] for [2]"},
-    {"DtypeOfTheGradient", [] { (leaf() * 2).backward(ones({2}, {.dtype = DType::i64})); },
+    {"DtypeOfTheGradient", [] { (any_leaf() * 2).backward(ones({2}, {.dtype = DType::i64})); },
      "backward: the gradient must be floating, got i64"},
-    {"DeviceOfTheGradient", [] { (leaf() * 2).backward(ones({2}, {.device = "cpu:1"})); },
+    {"DeviceOfTheGradient", [] { (any_leaf() * 2).backward(ones({2}, {.device = "cpu:1"})); },
      "backward: the gradient must be on the output's device, got cpu:1 for cpu"},
     {"BackwardTwice",
      [] {
-       const Tensor y = sum(exp(leaf()));
+       const Tensor y = sum(exp(any_leaf()));
        y.backward();
        y.backward();
      },
@@ -60,66 +60,66 @@ const Mistake kMistakes[] = {
      "the saved tensors of exp have been freed"},
     {"GradOfAnInputWithoutGradient",
      [] {
-       const Tensor x = leaf();
+       const Tensor x = any_leaf();
        autograd::grad({sum(x)}, {ones({2})});
      },
      "grad: an input must require a gradient, got input 0 of shape [2]"},
-    {"GradOfAnUnusedInput", [] { autograd::grad({sum(leaf())}, {leaf()}); },
+    {"GradOfAnUnusedInput", [] { autograd::grad({sum(any_leaf())}, {any_leaf()}); },
      "grad: the outputs must depend on every input, unless allow_unused, got input 0 of shape [2]"},
-    {"GradOfNothing", [] { autograd::grad({sum(leaf())}, {}); },
+    {"GradOfNothing", [] { autograd::grad({sum(any_leaf())}, {}); },
      "grad: at least one input must be given, got 0"},
     {"NumberOfGradients",
      [] {
-       const Tensor x = leaf();
+       const Tensor x = any_leaf();
        autograd::grad({sum(x)}, {x}, {ones({}), ones({})});
      },
      "grad: there must be one gradient an output, got 2 for 1"},
     {"InputsThatAreNoLeaves",
      [] {
-       const Tensor y = leaf() * 2, z = sum(y);
+       const Tensor y = any_leaf() * 2, z = sum(y);
        autograd::backward({&z, 1}, {}, {.inputs = {&y, 1}});
      },
      "backward: inputs must be leaves, got mul"},
-    {"WriteIntoALeaf", [] { add_(leaf(), 1); },
+    {"WriteIntoALeaf", [] { add_(any_leaf(), 1); },
      "add_: a leaf that requires a gradient can't be written in place; use NoGradGuard to change "
      "its "
      "values, got [2]"},
-    {"FillALeaf", [] { leaf().zero_(); },
+    {"FillALeaf", [] { any_leaf().zero_(); },
      "zero_: a leaf that requires a gradient can't be written in place; use NoGradGuard to change "
      "its "
      "values, got [2]"},
-    {"CopyIntoALeaf", [] { leaf().copy_(ones({2})); },
+    {"CopyIntoALeaf", [] { any_leaf().copy_(ones({2})); },
      "copy_: a leaf that requires a gradient can't be written in place; use NoGradGuard to change "
      "its "
      "values, got [2]"},
-    {"RandomIntoALeaf", [] { uniform_(leaf()); },
+    {"RandomIntoALeaf", [] { uniform_(any_leaf()); },
      "uniform_: a leaf that requires a gradient can't be written in place; use NoGradGuard to "
      "change "
      "its values, got [2]"},
-    {"IndexIntoALeaf", [] { index_put_(leaf(), {tensor({0})}, 1); },
+    {"IndexIntoALeaf", [] { index_put_(any_leaf(), {tensor({0})}, 1); },
      "index_put_: a leaf that requires a gradient can't be written in place; use NoGradGuard to "
      "change "
      "its values, got [2]"},
-    {"WriteIntoAViewOfALeaf", [] { mul_(leaf().slice(0, 0, 1), 2); },
+    {"WriteIntoAViewOfALeaf", [] { mul_(any_leaf().slice(0, 0, 1), 2); },
      "mul_: a view of a leaf that requires a gradient can't be written in place; use NoGradGuard "
      "to "
      "change its values, got [1]"},
     {"WriteIntoAViewMadeWithoutGradients",
      [] {
-       const Tensor y = leaf() * 2;
+       const Tensor y = any_leaf() * 2;
        Tensor view;
        {
          const NoGradGuard no_grad;
          view = y.slice(0, 0, 1);
        }
-       mul_(view, leaf().slice(0, 0, 1));
+       mul_(view, any_leaf().slice(0, 0, 1));
      },
      "mul_: a view made without gradients (under NoGradGuard, or for a module's backward hook) "
      "can't be written where they are recorded, got [1]"},
-    {"SaveAnInferenceTensor", [] { leaf() * inference_tensor(); },
+    {"SaveAnInferenceTensor", [] { any_leaf() * inference_tensor(); },
      "autograd: a tensor made in inference mode can't be saved for a gradient; clone it first, got "
      "[2]"},
-    {"WriteIntoAnInferenceTensor", [] { add_(inference_tensor(), leaf()); },
+    {"WriteIntoAnInferenceTensor", [] { add_(inference_tensor(), any_leaf()); },
      "add_: a tensor made in inference mode can't be written where gradients are recorded; clone "
      "it, "
      "got [2]"},
@@ -129,26 +129,26 @@ const Mistake kMistakes[] = {
      "first, got [2]"},
     {"GradientOfIntegers", [] { ones({2}, {.dtype = DType::i64}).requires_grad_(); },
      "requires_grad_: only floating and complex tensors can require gradients, got i64"},
-    {"FlagOfAResult", [] { (leaf() * 2).requires_grad_(false); },
+    {"FlagOfAResult", [] { (any_leaf() * 2).requires_grad_(false); },
      "requires_grad_: only a leaf's flag can be changed; use detach() for a tensor without "
      "history, got [2]"},
-    {"ShapeOfGrad", [] { leaf().set_grad(ones({3}, {.dtype = DType::f64})); },
+    {"ShapeOfGrad", [] { any_leaf().set_grad(ones({3}, {.dtype = DType::f64})); },
      "set_grad: the gradient must have the tensor's shape, got [3] for [2]"},
-    {"DtypeOfGrad", [] { leaf().set_grad(ones({2})); },
+    {"DtypeOfGrad", [] { any_leaf().set_grad(ones({2})); },
      "set_grad: the gradient must have the tensor's dtype, got f32 for f64"},
-    {"GradOfAResult", [] { (leaf() * 2).set_grad(ones({2}, {.dtype = DType::f64})); },
+    {"GradOfAResult", [] { (any_leaf() * 2).set_grad(ones({2}, {.dtype = DType::f64})); },
      "set_grad: only a leaf has a gradient to set, got [2]"},
     {"RetainGradWithoutGradient", [] { ones({2}).retain_grad(); },
      "retain_grad: the tensor must require a gradient, got [2]"},
     {"HookWithoutGradient", [] { ones({2}).register_hook([](const Tensor& g) { return g; }); },
      "register_hook: the tensor must require a gradient, got [2]"},
     {"PostAccumulateHookOnAResult",
-     [] { (leaf() * 2).register_post_accumulate_grad_hook([](const Tensor&) {}); },
+     [] { (any_leaf() * 2).register_post_accumulate_grad_hook([](const Tensor&) {}); },
      "register_post_accumulate_grad_hook: the tensor must be a leaf that requires a gradient, got "
      "[2]"},
     {"AsStridedBesideItsInput",
      [] {
-       const Tensor y = leaf() * 2;
+       const Tensor y = any_leaf() * 2;
        as_strided(y.slice(0, 0, 1), {2}, {1}, 0);
      },
      "as_strided: where gradients are recorded, every element must lie in the input, got shape "
@@ -165,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(Mistakes, AutogradErrors, ::testing::ValuesIn(kMistakes
 
 // A failed pass leaves the graph and the gradients as they were.
 TEST(AutogradErrors, AnErrorInAHookLeavesTheGraphUsable) {
-  const Tensor x = leaf();
+  const Tensor x = any_leaf();
   const Tensor y = exp(x);
   HookHandle hook =
       y.register_hook([](const Tensor&) -> Tensor { fail("hook", "it must not run"); });

@@ -4,6 +4,7 @@
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/tests/autograd/leaves.h>
 
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
@@ -13,12 +14,7 @@ namespace {
 
 using autograd::gradcheck;
 using autograd::gradgradcheck;
-using Doubles = std::vector<double>;
 using Tensors = std::vector<Tensor>;
-
-Tensor leaf(const Doubles& values) {
-  return tensor(values, {.dtype = DType::f64, .requires_grad = true});
-}
 
 // x^2 whose gradient is wrong in a way of its own.
 template <int which>

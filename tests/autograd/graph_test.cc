@@ -11,6 +11,7 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/scan.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/tests/autograd/leaves.h>
 
 #include <gtest/gtest.h>
 
@@ -20,16 +21,6 @@
 
 namespace aorta {
 namespace {
-
-using Doubles = std::vector<double>;
-
-Tensor leaf(double value) { return full({}, value, {.dtype = DType::f64, .requires_grad = true}); }
-Tensor leaf(const Doubles& values) {
-  return tensor(values, {.dtype = DType::f64, .requires_grad = true});
-}
-Tensor constant(const Doubles& values) { return tensor(values, {.dtype = DType::f64}); }
-Doubles list(const Tensor& t) { return t.to_vector<double>(); }
-Doubles grad_of(const Tensor& t) { return list(t.grad()); }
 
 // (x + y) z at (-2, 5, -4): the textbook's graph.
 TEST(Backward, SumTimesFactor) {

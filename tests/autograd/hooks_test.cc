@@ -5,19 +5,13 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/tests/autograd/leaves.h>
 #include <aorta/tests/error_text.h>
 
 #include <gtest/gtest.h>
 
 namespace aorta {
 namespace {
-
-using Doubles = std::vector<double>;
-
-Tensor leaf(const Doubles& values) {
-  return tensor(values, {.dtype = DType::f64, .requires_grad = true});
-}
-Doubles list(const Tensor& t) { return t.to_vector<double>(); }
 
 TEST(RetainGrad, KeepsTheGradientOfAResult) {
   const Tensor x = leaf({1, 2});

@@ -10,21 +10,13 @@
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/tests/autograd/leaves.h>
 #include <aorta/tests/error_text.h>
 
 #include <gtest/gtest.h>
 
 namespace aorta {
 namespace {
-
-using Doubles = std::vector<double>;
-
-Tensor leaf(const Doubles& values) {
-  return tensor(values, {.dtype = DType::f64, .requires_grad = true});
-}
-Tensor constant(const Doubles& values) { return tensor(values, {.dtype = DType::f64}); }
-Doubles list(const Tensor& t) { return t.to_vector<double>(); }
-Doubles grad_of(const Tensor& t) { return list(t.grad()); }
 
 // Weights that tell the elements of a gradient apart.
 const Tensor& weights() {

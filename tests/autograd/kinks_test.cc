@@ -5,19 +5,17 @@
 #include <aorta/core/ops/cross_entropy.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/tests/special_numbers.h>
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <utility>
 
 namespace {
 
 using namespace aorta;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<double> gradient(const Tensor& y, const Tensor& x) {
   return autograd::grad({sum(y)}, {x}, {}, {.retain_graph = true})[0].to(f64).to_vector<double>();

@@ -5,20 +5,14 @@
 #include <aorta/core/ops/loss.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/tests/autograd/leaves.h>
+#include <aorta/tests/special_numbers.h>
 
 #include <gtest/gtest.h>
 #include <cmath>
 
 namespace aorta {
 namespace {
-
-using Doubles = std::vector<double>;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-Tensor leaf(const Doubles& values, DType dtype = DType::f64) {
-  return tensor(values).to(dtype).requires_grad_();
-}
 
 // NaN is written as such.
 void expect_gradient(const Tensor& leaf, const Doubles& wanted, double tolerance = 1e-12) {
@@ -45,7 +39,7 @@ TEST(GradientLimits, FlatOpsGiveZeros) {
   };
   for (const auto& [name, op] : ops) {
     SCOPED_TRACE(name);
-    const Tensor x = leaf({0, -1.5, 2.5, kInfinity});
+    const Tensor x = leaf({0, -1.5, 2.5, kInf});
     sum(op(x * 1)).backward();
     expect_gradient(x, {0, 0, 0, 0});
   }
@@ -82,7 +76,7 @@ TEST(GradientLimits, CosineEmbeddingLossOfAnyLength) {
 }
 
 TEST(GradientLimits, Logsumexp) {
-  const Tensor x = leaf({kInfinity, 1}), y = leaf({-kInfinity, 1});
+  const Tensor x = leaf({kInf, 1}), y = leaf({-kInf, 1});
   logsumexp(x, 0).backward();
   logsumexp(y, 0).backward();
   expect_gradient(x, {NAN, 0});

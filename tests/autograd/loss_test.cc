@@ -16,15 +16,15 @@ namespace {
 
 using namespace aorta;
 
-Tensor numbers(const Shape& shape, DType dtype = f32) {
+Tensor sines(const Shape& shape, DType dtype = f32) {
   return sin(arange(shape.numel(), {.dtype = f64}) * 12.9898).view(shape).to(dtype);
 }
 
 // The fused kernel and what a pass that records itself composes are one gradient.
 TEST(LossGradients, FusedIsComposed) {
-  const Tensor x = numbers({2, 5, 3, 4}, f64).requires_grad_();
+  const Tensor x = sines({2, 5, 3, 4}, f64).requires_grad_();
   const Tensor target = remainder(arange(24) * 7919, 6).view({2, 3, 4}) - 1;
-  const Tensor t = abs(numbers({2, 5, 3, 4}, f64)), p = abs(numbers({4}, f64)) + 0.5;
+  const Tensor t = abs(sines({2, 5, 3, 4}, f64)), p = abs(sines({4}, f64)) + 0.5;
   const auto expect_same = [&](const Tensor& loss) {
     const Tensor fused = autograd::grad({loss}, {x}, {}, {.retain_graph = true})[0];
     const Tensor composed = autograd::grad({loss}, {x}, {}, {.create_graph = true})[0];
@@ -34,7 +34,7 @@ TEST(LossGradients, FusedIsComposed) {
     for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-15) << i;
   };
   expect_same(cross_entropy(
-      x, target, {.weight = abs(numbers({5})), .ignore_index = -1, .label_smoothing = 0.1}));
+      x, target, {.weight = abs(sines({5})), .ignore_index = -1, .label_smoothing = 0.1}));
   expect_same(cross_entropy(x, t));
   expect_same(binary_cross_entropy_with_logits(x, t, {.weight = t, .pos_weight = p}));
   expect_same(huber_loss(x, t, Reduction::sum, 0.3));
@@ -43,7 +43,7 @@ TEST(LossGradients, FusedIsComposed) {
 // A row that is ignored has no gradient, whatever it holds.
 TEST(LossGradients, IgnoredRowsWithNaN) {
   for (const Shape& shape : {Shape{4, 3}, Shape{4, 200}, Shape{4, 3, 2}}) {
-    const Tensor x = numbers(shape).clone();
+    const Tensor x = sines(shape).clone();
     x.select(0, 2).fill_(std::numeric_limits<double>::quiet_NaN());
     x.requires_grad_();
     Shape lines = shape;
@@ -95,7 +95,7 @@ TEST(LossGradients, SameBitsForAnyNumberOfThreads) {
   std::vector<float> first;
   for (const int threads : {1, 2, 3}) {
     set_num_threads(threads);
-    const Tensor x = numbers({8, 21, 61, 63}).requires_grad_();
+    const Tensor x = sines({8, 21, 61, 63}).requires_grad_();
     const Tensor loss = cross_entropy(x, target) + mse_loss(x, zeros(x.shape())) +
                         binary_cross_entropy_with_logits(x, zeros(x.shape()));
     loss.backward();
@@ -108,7 +108,7 @@ TEST(LossGradients, SameBitsForAnyNumberOfThreads) {
 }
 
 TEST(LossGradients, ChangedTargetsAreNoticed) {
-  const Tensor x = numbers({3, 4}).requires_grad_(), target = zeros({3}, {.dtype = i64});
+  const Tensor x = sines({3, 4}).requires_grad_(), target = zeros({3}, {.dtype = i64});
   const Tensor loss = cross_entropy(x, target);
   target.fill_(1);
   EXPECT_THROW(loss.backward(), Error);

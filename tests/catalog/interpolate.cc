@@ -5,8 +5,6 @@
 namespace aorta::catalog {
 namespace {
 
-using enum InterpolateMode;
-
 std::vector<Call> calls() {
   return {
       {"default",
@@ -23,100 +21,111 @@ std::vector<Call> calls() {
        }},
       {"exact",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.size = {13, 4}, .mode = nearest_exact})};
+         return {interpolate(x[0], {.size = {13, 4}, .mode = InterpolateMode::nearest_exact})};
        }},
       {"exact_lines",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.scale_factor = {1.7}, .mode = nearest_exact})};
+         return {
+             interpolate(x[0], {.scale_factor = {1.7}, .mode = InterpolateMode::nearest_exact})};
        }},
       {"exact_volumes",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.size = {4}, .mode = nearest_exact})};
+         return {interpolate(x[0], {.size = {4}, .mode = InterpolateMode::nearest_exact})};
        }},
       {"linear",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.size = {16}, .mode = linear})};
+         return {interpolate(x[0], {.size = {16}, .mode = InterpolateMode::linear})};
        }},
       {"linear_down",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.scale_factor = {0.6}, .mode = linear})};
+         return {interpolate(x[0], {.scale_factor = {0.6}, .mode = InterpolateMode::linear})};
        }},
       {"linear_corners",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.size = {12}, .mode = linear, .align_corners = true})};
+         return {interpolate(
+             x[0], {.size = {12}, .mode = InterpolateMode::linear, .align_corners = true})};
        }},
       {"bilinear",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.size = {9, 4}, .mode = bilinear})};
+         return {interpolate(x[0], {.size = {9, 4}, .mode = InterpolateMode::bilinear})};
        }},
       {"bilinear_same",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.size = {5, 9}, .mode = bilinear})};
+         return {interpolate(x[0], {.size = {5, 9}, .mode = InterpolateMode::bilinear})};
        }},
       {"bilinear_corners",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.size = {8, 1}, .mode = bilinear, .align_corners = true})};
+         return {interpolate(
+             x[0], {.size = {8, 1}, .mode = InterpolateMode::bilinear, .align_corners = true})};
        }},
       {"bilinear_factor",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.scale_factor = {2.3, 0.45}, .mode = bilinear})};
+         return {
+             interpolate(x[0], {.scale_factor = {2.3, 0.45}, .mode = InterpolateMode::bilinear})};
        }},
       {"bilinear_recomputed",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(
-             x[0],
-             {.scale_factor = {2.3, 0.45}, .mode = bilinear, .recompute_scale_factor = true})};
+         return {interpolate(x[0], {.scale_factor = {2.3, 0.45},
+                                    .mode = InterpolateMode::bilinear,
+                                    .recompute_scale_factor = true})};
        }},
       {"bicubic",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.size = {9, 4}, .mode = bicubic})};
+         return {interpolate(x[0], {.size = {9, 4}, .mode = InterpolateMode::bicubic})};
        }},
       {"bicubic_corners",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.size = {3, 11}, .mode = bicubic, .align_corners = true})};
+         return {interpolate(
+             x[0], {.size = {3, 11}, .mode = InterpolateMode::bicubic, .align_corners = true})};
        }},
       {"bicubic_factor",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.scale_factor = {1.5}, .mode = bicubic})};
+         return {interpolate(x[0], {.scale_factor = {1.5}, .mode = InterpolateMode::bicubic})};
        }},
       {"trilinear",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.size = {5, 3, 7}, .mode = trilinear})};
+         return {interpolate(x[0], {.size = {5, 3, 7}, .mode = InterpolateMode::trilinear})};
        }},
       {"trilinear_corners",
        [](const Tensors& x) -> Tensors {
-         return {
-             interpolate(x[0], {.scale_factor = {1.5}, .mode = trilinear, .align_corners = true})};
+         return {interpolate(
+             x[0],
+             {.scale_factor = {1.5}, .mode = InterpolateMode::trilinear, .align_corners = true})};
        }},
       {"area",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.size = {3, 9}, .mode = area})};
+         return {interpolate(x[0], {.size = {3, 9}, .mode = InterpolateMode::area})};
        }},
       {"area_lines",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.scale_factor = {0.6}, .mode = area})};
+         return {interpolate(x[0], {.scale_factor = {0.6}, .mode = InterpolateMode::area})};
        }},
       {"area_volumes",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.size = {2, 3, 7}, .mode = area})};
+         return {interpolate(x[0], {.size = {2, 3, 7}, .mode = InterpolateMode::area})};
        }},
       {"bilinear_smooth",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.size = {2, 9}, .mode = bilinear, .antialias = true})};
+         return {interpolate(
+             x[0], {.size = {2, 9}, .mode = InterpolateMode::bilinear, .antialias = true})};
        }},
       {"bilinear_smooth_factor",
        [](const Tensors& x) -> Tensors {
-         return {
-             interpolate(x[0], {.scale_factor = {0.45, 0.7}, .mode = bilinear, .antialias = true})};
+         return {interpolate(
+             x[0],
+             {.scale_factor = {0.45, 0.7}, .mode = InterpolateMode::bilinear, .antialias = true})};
        }},
       {"bicubic_smooth",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(x[0], {.size = {3, 2}, .mode = bicubic, .antialias = true})};
+         return {interpolate(
+             x[0], {.size = {3, 2}, .mode = InterpolateMode::bicubic, .antialias = true})};
        }},
       {"bicubic_smooth_corners",
        [](const Tensors& x) -> Tensors {
-         return {interpolate(
-             x[0], {.size = {2, 4}, .mode = bicubic, .align_corners = true, .antialias = true})};
+         return {interpolate(x[0], {.size = {2, 4},
+                                    .mode = InterpolateMode::bicubic,
+                                    .align_corners = true,
+                                    .antialias = true})};
        }},
   };
 }
@@ -132,7 +141,7 @@ std::vector<BadCall> bad_calls() {
        },
        "interpolate: input must be (N, C, L), (N, C, H, W) or (N, C, D, H, W), got [1,4]"},
       {[] {
-         interpolate(ones({1, 1, 4}), {.size = {2}, .mode = bilinear});
+         interpolate(ones({1, 1, 4}), {.size = {2}, .mode = InterpolateMode::bilinear});
        },
        "interpolate: bilinear takes (N, C, H, W), got [1,1,4]"},
       {[] {

@@ -14,7 +14,7 @@ using Losses = Tensor (*)(const Tensor&, const Tensor&, Reduction);
 constexpr Tolerance kLosses{2, 8, 4, 0, false};
 
 Tensor half_to_one(const Shape& shape) { return abs(numbers(shape)) * 0.5 + 0.25; }
-Tensors large_maps() { return {numbers({20, 1, 112, 113}), half_to_one({20, 1, 112, 113})}; }
+Tensors pairs_of_maps() { return {numbers({20, 1, 112, 113}), half_to_one({20, 1, 112, 113})}; }
 Tensors large_chances() { return {half_to_one({20, 1, 112, 113}), numbers({20, 1, 112, 113})}; }
 
 template <Losses f>
@@ -29,7 +29,7 @@ Row row_of(const char* op, std::vector<BadCall> bad) {
                      [](const Tensors& x) -> Tensors { return {f(x[0], x[1], Reduction::sum)}; }}},
           .bad = std::move(bad),
           .also = {"fill_", "pointwise_loss", "to"},
-          .large = large_maps,
+          .large = pairs_of_maps,
           .autocasts = Autocasts::f32};
 }
 

@@ -23,12 +23,12 @@ struct Running {
   }
 };
 
-Tensors large_maps() {
+Tensors many_maps() {
   return {numbers({12, 18, 37, 41}), numbers({18}), numbers({18}), numbers({18}), ones({18})};
 }
 Tensors large_instances() { return {numbers({6, 5, 37, 41}), numbers({5}), numbers({5})}; }
 Tensors large_groups() { return {numbers({6, 4, 37, 41}), numbers({4}), numbers({4})}; }
-Tensors large_lines() { return {numbers({700, 301}), numbers({301}), numbers({301})}; }
+Tensors many_lines() { return {numbers({700, 301}), numbers({301}), numbers({301})}; }
 
 std::vector<BadCall> bad_batch_norm() {
   return {
@@ -150,7 +150,7 @@ Row batch_norm_row() {
       .bad = bad_batch_norm(),
       .also = {"to"},
       .functions = {"batch_norm_masked_gradient", "batch_norm_recomputed", "channel_norm_backward"},
-      .large = large_maps,
+      .large = many_maps,
       // Values that are far from 0 beside their differences.
       .cancelling = {"default/shifted"}};
 }
@@ -279,7 +279,7 @@ Row layer_norm_row() {
                "f16 for f32"}},
       .also = {"fill_"},
       .functions = {"line_norm_backward"},
-      .large = large_lines,
+      .large = many_lines,
       .autocasts = Autocasts::f32};
 }
 
@@ -302,7 +302,7 @@ Row rms_norm_row() {
                    },
                    "rms_norm: dtype must be floating, got bool"}},
           .also = {"fill_"},
-          .large = large_lines,
+          .large = many_lines,
           .autocasts = Autocasts::f32};
 }
 

@@ -158,10 +158,10 @@ class GpuBundleRun(unittest.TestCase):
                           "bench cuda-wrong": "FAILED: status 1", "bench cuda-copies": "ok"})
 
     def test_a_part_that_hangs_is_ended(self):
-        status, lines = self.run_with(["A.passes", "A.hangs"], part="", TABLES="cuda-hangs", AORTA_GPU_PART_LIMIT="2")
+        status, lines = self.run_with(["A.passes", "A.hangs"], part="", TABLES="cuda-hangs", AORTA_GPU_PART_LIMIT="6")
         self.assertEqual(status, 1)
-        self.assertEqual(self.summary(lines)[0], {"tests": "FAILED: more than 2 s", "sanitizer": "not run", "bench cuda": "ok",
-                                                  "bench cuda-hangs": "FAILED: more than 2 s"})
+        self.assertEqual(self.summary(lines)[0], {"tests": "FAILED: more than 6 s", "sanitizer": "not run", "bench cuda": "ok",
+                                                  "bench cuda-hangs": "FAILED: more than 6 s"})
         self.assertIn("1 passed, 1 failed, 0 skipped", lines)
         self.assertEqual(subprocess.run(["pgrep", "-af", self.folder], stdout=subprocess.PIPE, text=True).stdout, "")
 

@@ -1,15 +1,14 @@
 #include <aorta/core/io/npz.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
-
-#include "elements.h"
+#include <aorta/tests/core/elements.h>
 
 #include <limits>
 
 namespace aorta {
 namespace {
 
-using namespace testing;
+using namespace elements;
 
 const npz::Reader& fixtures() {
   static const npz::Reader reader("tests/fixtures/core/advanced_indexing.npz");

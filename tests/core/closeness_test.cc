@@ -3,15 +3,12 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/tests/special_numbers.h>
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 namespace aorta {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(Closeness, AllMustBeClose) {
   const Tensor x = tensor({1.0, 1e-9, -100.0}), y = tensor({1.000009, 0.0, -100.0009});
@@ -20,10 +17,10 @@ TEST(Closeness, AllMustBeClose) {
   EXPECT_FALSE(allclose(x, y, 1e-5, 0));
   EXPECT_TRUE(allclose(ones({3, 4}), ones({4})));
   EXPECT_TRUE(allclose(zeros({0, 2}), ones({2})));
-  EXPECT_FALSE(allclose(tensor({kNan}), tensor({kNan})));
-  EXPECT_TRUE(allclose(tensor({kNan}), tensor({kNan}), 0, 0, true));
-  EXPECT_FALSE(allclose(tensor({1.0}), tensor({kNan}), 1, 1, true));
-  EXPECT_THROW(allclose(x, y, 0, kNan), Error);
+  EXPECT_FALSE(allclose(tensor({kNaN}), tensor({kNaN})));
+  EXPECT_TRUE(allclose(tensor({kNaN}), tensor({kNaN}), 0, 0, true));
+  EXPECT_FALSE(allclose(tensor({1.0}), tensor({kNaN}), 1, 1, true));
+  EXPECT_THROW(allclose(x, y, 0, kNaN), Error);
 }
 
 // In u8 2 - 3 is 255, and no i64 difference of these is exact in f32.
@@ -43,11 +40,11 @@ TEST(Closeness, EqualMeansShapeAndValues) {
   EXPECT_FALSE(equal(ones({1}), ones({3})));
   EXPECT_FALSE(equal(x, x + 1));
   EXPECT_TRUE(equal(zeros({0, 2}), zeros({0, 2})));
-  EXPECT_FALSE(equal(tensor({kNan}), tensor({kNan})));
+  EXPECT_FALSE(equal(tensor({kNaN}), tensor({kNaN})));
 }
 
 TEST(Closeness, TolerancesByName) {
-  const Tensor x = tensor({1.0, 100.0, kNan}), y = tensor({1.25, 101.0, kNan});
+  const Tensor x = tensor({1.0, 100.0, kNaN}), y = tensor({1.25, 101.0, kNaN});
   EXPECT_TRUE(equal(isclose(x, y, {.rtol = 0.01}), tensor({false, true, false})));
   EXPECT_TRUE(equal(isclose(x, y, {.atol = 0.5}), tensor({true, false, false})));
   EXPECT_TRUE(equal(isclose(x, y, {.equal_nan = true}), tensor({false, false, true})));

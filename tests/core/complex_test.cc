@@ -18,6 +18,7 @@
 #include <aorta/core/ops/stft.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/special_numbers.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -114,8 +115,7 @@ TEST(ComplexTensor, PrintsAsPyTorch) {
   EXPECT_EQ(to_string(tensor({10.0 + 1.5i, 1.0 + 20i})), "tensor([10.+1.5000j,  1.+20.0000j])");
   EXPECT_EQ(to_string(tensor(1.0 + 2i)), "tensor(1.+2.j)");
   EXPECT_EQ(to_string(complexes({{1, 2}})), "tensor([1.+2.j], dtype=c128)");
-  EXPECT_EQ(to_string(complexes({{INFINITY, -INFINITY}, {1, -0.0}}).to(c64)),
-            "tensor([inf-infj, 1.-0.j])");
+  EXPECT_EQ(to_string(complexes({{kInf, -kInf}, {1, -0.0}}).to(c64)), "tensor([inf-infj, 1.-0.j])");
 }
 
 TEST(ComplexTensor, ViewsShareMemory) {
@@ -293,8 +293,6 @@ void expect_numbers(const Tensor& z, const std::vector<C128>& wanted, double tol
   }
 }
 
-constexpr double kInf = INFINITY, kNan = NAN;
-
 TEST(ComplexOps, TakeAnyPermutation) {
   Generator generator(7);
   for (const Shape& shape : {Shape{2, 3, 4}, Shape{2, 3, 4, 5}}) {
@@ -317,7 +315,7 @@ TEST(ComplexOps, PadBesideWhatIsThere) {
   const std::vector<C128> in = z.to_vector<C128>();
   expect_numbers(pad(z, {1, 1}, PadMode::constant, 1), {1, in[0], in[1], 1}, 0);
   expect_numbers(pad(z, {1, 0}, PadMode::constant, 2.0 - 3i), {{2, -3}, in[0], in[1]}, 0);
-  expect_numbers(pad(z, {0, 1}, PadMode::constant, NAN), {in[0], in[1], {kNan, 0}}, 0);
+  expect_numbers(pad(z, {0, 1}, PadMode::constant, kNaN), {in[0], in[1], {kNaN, 0}}, 0);
 }
 
 // The term of a narrow dtype has no place in it.
@@ -341,8 +339,8 @@ TEST(ComplexOps, OfZerosAndInfinities) {
     SCOPED_TRACE(dtype);
     const auto of = [&](const std::vector<C128>& values) { return complexes(values).to(dtype); };
     const double large = dtype == c64 ? 3e38 : 1e308, root = std::sqrt(large);
-    expect_numbers(reciprocal(of({{kInf, 0}, {0, -kInf}, {kInf, 3}, {kInf, kNan}, 0})),
-                   {0, 0, 0, {kNan, kNan}, {kInf, kNan}});
+    expect_numbers(reciprocal(of({{kInf, 0}, {0, -kInf}, {kInf, 3}, {kInf, kNaN}, 0})),
+                   {0, 0, 0, {kNaN, kNaN}, {kInf, kNaN}});
     expect_numbers(of({{2, 1}, {2, 1}, {2, 1}}) / of({{kInf, 0}, 0, 2}),
                    {0, {kInf, kInf}, {1, 0.5}});
     const double tiny = dtype == c64 ? 1e-40 : 1e-310;
@@ -382,22 +380,22 @@ TEST(ComplexOps, KeepSmallParts) {
 }
 
 TEST(ComplexOps, PowersOfZeroAndToZero) {
-  const C128 pole(kInf, kNan), none(kNan, kNan);
+  const C128 pole(kInf, kNaN), none(kNaN, kNaN);
   const Tensor zero = complexes({0});
   for (const double n : {-1.0, -2.0, -3.0, -0.5}) expect_numbers(pow(zero, n), {pole});
   expect_numbers(pow(zero, -1.0 + 1i), {pole});
   expect_numbers(pow(zero, 1i), {none});
   expect_numbers(pow(zero, 1.0 + 1i), {0});
   const Tensor zeros = complexes({0, 0, 0, 0, 0});
-  expect_numbers(pow(zeros, complexes({0, 2, -2, {0, -1}, {kNan, 0}})), {1, 0, pole, none, none});
-  expect_numbers(pow(complexes({{kInf, 0}, {kNan, 1}, {2, 1}}), 0), {1, 1, 1}, 0);
+  expect_numbers(pow(zeros, complexes({0, 2, -2, {0, -1}, {kNaN, 0}})), {1, 0, pole, none, none});
+  expect_numbers(pow(complexes({{kInf, 0}, {kNaN, 1}, {2, 1}}), 0), {1, 1, 1}, 0);
 }
 
 TEST(ComplexOps, AnglesOfInfinitiesAreThoseOfNumbers) {
   for (const DType dtype : {f32, f64}) {
-    const Tensor x = tensor({kInf, -kInf, kNan, -0.0, -2.0}, {.dtype = dtype});
+    const Tensor x = tensor({kInf, -kInf, kNaN, -0.0, -2.0}, {.dtype = dtype});
     EXPECT_EQ(angle(x).dtype(), dtype);
-    expect_numbers(angle(x), {0, M_PI, kNan, 0, M_PI}, dtype == f32 ? 1e-7 : 0);
+    expect_numbers(angle(x), {0, M_PI, kNaN, 0, M_PI}, dtype == f32 ? 1e-7 : 0);
   }
 }
 

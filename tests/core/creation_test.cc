@@ -7,7 +7,7 @@
 namespace aorta {
 namespace {
 
-constexpr DType kDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean};
+constexpr DType kCreatedDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean};
 
 TEST(Creation, DefaultDTypes) {
   EXPECT_EQ(empty({2}).dtype(), f32);
@@ -29,7 +29,7 @@ TEST(Creation, DefaultDTypes) {
 }
 
 TEST(Creation, EveryDTypeAndDevice) {
-  for (DType dtype : kDTypes) {
+  for (DType dtype : kCreatedDTypes) {
     for (const char* device : {"cpu", "cpu:1"}) {
       const TensorOptions options{.dtype = dtype, .device = device};
       std::vector<Tensor> all{zeros({2, 3}, options), ones({2, 3}, options),
@@ -233,7 +233,7 @@ TEST(Fill, ValuesThatFit) {
 }
 
 TEST(Fill, EveryLayout) {
-  for (DType dtype : kDTypes) {
+  for (DType dtype : kCreatedDTypes) {
     const Tensor x = zeros({6, 8}, {.dtype = dtype});
     x.slice(0, 1, 6, 2).slice(1, 0, 8, 3).fill_(1);
     double sum = 0;

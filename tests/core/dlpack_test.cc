@@ -1,16 +1,15 @@
 #include <aorta/core/dlpack.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/tests/core/elements.h>
 #include <dlpack/dlpack.h>
 
 #include <cstring>
 #include <tuple>
 
-#include "elements.h"
-
 namespace aorta {
 namespace {
 
-using namespace testing;
+using namespace elements;
 
 // A producer in plain C terms: counts the calls of its deleter.
 struct Producer {

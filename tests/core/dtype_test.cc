@@ -12,7 +12,7 @@ namespace {
 
 using std::complex_literals::operator""i;
 
-constexpr DType kDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean, c64, c128};
+constexpr DType kEveryDType[] = {f32, f64, f16, bf16, i64, i32, u8, boolean, c64, c128};
 
 const Tensor& table(const std::string& name) {
   static const std::map<std::string, Tensor> tables = [] {
@@ -31,31 +31,31 @@ TEST(DType, SizesAndNames) {
   const int64_t sizes[] = {4, 8, 2, 2, 8, 4, 1, 1, 8, 16};
   const char* names[] = {"f32", "f64", "f16", "bf16", "i64", "i32", "u8", "bool", "c64", "c128"};
   for (int i = 0; i < kDTypeCount; ++i) {
-    EXPECT_EQ(item_size(kDTypes[i]), sizes[i]);
-    EXPECT_STREQ(name(kDTypes[i]), names[i]);
-    EXPECT_EQ(is_complex(kDTypes[i]), i >= 8);
+    EXPECT_EQ(item_size(kEveryDType[i]), sizes[i]);
+    EXPECT_STREQ(name(kEveryDType[i]), names[i]);
+    EXPECT_EQ(is_complex(kEveryDType[i]), i >= 8);
     if (i >= 8) {
-      EXPECT_EQ(error_of([&] { visit_dtype(kDTypes[i], [](auto) {}); }),
+      EXPECT_EQ(error_of([&] { visit_dtype(kEveryDType[i], [](auto) {}); }),
                 std::string("dtype: dtype must be real, got ") + names[i]);
       continue;
     }
-    visit_dtype(kDTypes[i], [&](auto value) {
-      EXPECT_EQ(dtype_of<decltype(value)>, kDTypes[i]);
+    visit_dtype(kEveryDType[i], [&](auto value) {
+      EXPECT_EQ(dtype_of<decltype(value)>, kEveryDType[i]);
       EXPECT_EQ(static_cast<int64_t>(sizeof value), sizes[i]);
     });
-    EXPECT_EQ(is_floating(kDTypes[i]), i < 4);
-    EXPECT_EQ(is_half(kDTypes[i]), i == 2 || i == 3);
-    EXPECT_EQ(is_integral(kDTypes[i]), i >= 4 && i < 7);
+    EXPECT_EQ(is_floating(kEveryDType[i]), i < 4);
+    EXPECT_EQ(is_half(kEveryDType[i]), i == 2 || i == 3);
+    EXPECT_EQ(is_integral(kEveryDType[i]), i >= 4 && i < 7);
   }
 }
 
 TEST(Promotion, OfDTypesAsPyTorch) {
   for (int i = 0; i < kDTypeCount; ++i) {
     for (int j = 0; j < kDTypeCount; ++j) {
-      EXPECT_EQ(promote(kDTypes[i], kDTypes[j]), entry("promote", i, j))
-          << name(kDTypes[i]) << " " << name(kDTypes[j]);
-      EXPECT_EQ(can_cast(kDTypes[i], kDTypes[j]), table("can_cast").at<bool>({i, j}))
-          << name(kDTypes[i]) << " " << name(kDTypes[j]);
+      EXPECT_EQ(promote(kEveryDType[i], kEveryDType[j]), entry("promote", i, j))
+          << name(kEveryDType[i]) << " " << name(kEveryDType[j]);
+      EXPECT_EQ(can_cast(kEveryDType[i], kEveryDType[j]), table("can_cast").at<bool>({i, j}))
+          << name(kEveryDType[i]) << " " << name(kEveryDType[j]);
     }
   }
 }
@@ -71,7 +71,7 @@ Operand operand(int kind, int i, Tensor& keep) {
   if (kind == 2) {
     return i == 0 ? Operand(true) : i == 1 ? Operand(2) : i == 2 ? Operand(2.5) : Operand(2i);
   }
-  keep = ones(kind == 0 ? Shape{2} : Shape{}, {.dtype = kDTypes[i]});
+  keep = ones(kind == 0 ? Shape{2} : Shape{}, {.dtype = kEveryDType[i]});
   return keep;
 }
 

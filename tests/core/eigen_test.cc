@@ -1,11 +1,10 @@
 #include <aorta/core/eigen.h>
-
-#include "elements.h"
+#include <aorta/tests/core/elements.h>
 
 namespace aorta {
 namespace {
 
-using namespace testing;
+using namespace elements;
 
 TEST(Eigen, MapsAnyMatrixAndWritesThrough) {
   const Tensor x = arange(6, {.dtype = f32}).view({2, 3});

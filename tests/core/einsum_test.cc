@@ -14,7 +14,7 @@
 namespace {
 
 using namespace aorta;
-using namespace aorta::testing;
+using namespace aorta::elements;
 
 // An operand's or the output's labels, a character a dimension; "..." is spelt 0123 from the right.
 std::string spelt(std::string text, int dim) {

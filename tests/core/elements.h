@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace aorta::testing {
+namespace aorta::elements {
 
 inline const std::vector<DType> kAllDTypes = {f32, f64, f16, bf16, i64, i32, u8, boolean};
 
@@ -140,4 +140,4 @@ inline void expect_error(const std::function<void()>& f, const std::string& text
   EXPECT_EQ(error_of(f), text);
 }
 
-}  // namespace aorta::testing
+}  // namespace aorta::elements

@@ -75,8 +75,8 @@ void check_kernels(const Kernels& kernels, DType dtype, cpu::GemmKind kind, cons
   const double alpha = accumulate ? -2 : 1, added = accumulate ? 7 : 0;
   const cpu::GemmTile tile = kernels.loops.tile(kind);
   for (int layouts = 0; layouts < 16; ++layouts) {
-    const Tensor x = laid_out(a, static_cast<Layout>(layouts % 4));
-    const Tensor y = laid_out(b, static_cast<Layout>(layouts / 4));
+    const Tensor x = laid_out(a, static_cast<MatrixLayout>(layouts % 4));
+    const Tensor y = laid_out(b, static_cast<MatrixLayout>(layouts / 4));
     SCOPED_TRACE(std::string(kernels.name) + " " + name(dtype) + " " +
                  to_string(Dims{m, n, k, layouts, accumulate}));
     const std::vector<char> left = packed(kernels, kind, x, 0, tile.rows, 1);

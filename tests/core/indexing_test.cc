@@ -1,7 +1,6 @@
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
-
-#include "elements.h"
+#include <aorta/tests/core/elements.h>
 
 #include <algorithm>
 #include <limits>
@@ -9,7 +8,7 @@
 namespace aorta {
 namespace {
 
-using namespace testing;
+using namespace elements;
 
 struct Along {
   Tensor x, index;

@@ -1,14 +1,13 @@
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/parallel_for.h>
-
-#include "elements.h"
+#include <aorta/tests/core/elements.h>
 
 #include <cstring>
 
 namespace aorta {
 namespace {
 
-using namespace testing;
+using namespace elements;
 
 // Numbers whose sum depends on the order.
 Tensor uneven(Dice& dice, const Shape& shape) {

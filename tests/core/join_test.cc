@@ -1,16 +1,15 @@
 #include <aorta/core/ops/join.h>
 #include <aorta/core/resource_error.h>
+#include <aorta/tests/core/elements.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/forked.h>
 
 #include <sys/resource.h>
 
-#include "elements.h"
-
 namespace aorta {
 namespace {
 
-using namespace testing;
+using namespace elements;
 
 TEST(Cat, MatchesElementByElementReference) {
   Dice dice(1);

@@ -15,7 +15,7 @@ namespace {
 using namespace aorta;
 
 // Numbers in [-1, 1] that differ.
-Tensor numbers(const Shape& shape, DType dtype = f32) {
+Tensor sines(const Shape& shape, DType dtype = f32) {
   return sin(arange(shape.numel(), {.dtype = f64}) * 12.9898).view(shape).to(dtype);
 }
 
@@ -39,7 +39,7 @@ TEST(CrossEntropy, EveryWayThroughTheKernel) {
           shape.push_back(size);
           lines.push_back(size);
         }
-        const Tensor x = numbers(shape, dtype) * 8;
+        const Tensor x = sines(shape, dtype) * 8;
         const Tensor target = remainder(arange(lines.numel()) * 7919, classes).view(lines);
         const std::vector<double> values = x.to_vector<double>();
         const std::vector<int64_t> picked = target.to_vector<int64_t>();
@@ -56,7 +56,7 @@ TEST(CrossEntropy, EveryWayThroughTheKernel) {
 }
 
 TEST(CrossEntropy, ChannelsLastIsReadAsItLies) {
-  const Tensor x = numbers({2, 5, 6, 7}) * 4, last = x.contiguous(MemoryFormat::channels_last);
+  const Tensor x = sines({2, 5, 6, 7}) * 4, last = x.contiguous(MemoryFormat::channels_last);
   const Tensor target = remainder(arange(84) * 7919, 5).view({2, 6, 7});
   const Tensor a = cross_entropy(x, target, {.reduction = Reduction::none});
   const Tensor b = cross_entropy(last, target, {.reduction = Reduction::none});
@@ -65,7 +65,7 @@ TEST(CrossEntropy, ChannelsLastIsReadAsItLies) {
                 b.to_vector<float>()[static_cast<size_t>(i)], 1e-6);
 }
 
-// log(sum of exp) of numbers whose exponentials overflow.
+// log(sum of exp) of sines whose exponentials overflow.
 TEST(CrossEntropy, OfLargeNumbers) {
   const Tensor x = tensor({{10000.0, 10001.0}, {-10000.0, -10001.0}});
   const Tensor losses = cross_entropy(x, tensor({0, 0}), {.reduction = Reduction::none});

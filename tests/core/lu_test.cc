@@ -16,7 +16,7 @@
 namespace aorta {
 namespace {
 
-Tensor uniform(const Shape& shape, DType dtype) {
+Tensor random_matrix(const Shape& shape, DType dtype) {
   static Generator numbers(5);
   return uniform_(empty(shape, {.dtype = dtype}), -1, 1, &numbers);
 }
@@ -61,7 +61,7 @@ void expect_eliminated(const Tensor& a) {
 TEST(Lu, IsEliminationWithPivots) {
   for (const int64_t m : {1, 2, 5, 15, 16, 17, 31, 33, 48, 70, 130}) {
     for (const int64_t n : {1, 3, 16, 17, 32, 47, 70, 150}) {
-      expect_eliminated(uniform({m, n}, f64));
+      expect_eliminated(random_matrix({m, n}, f64));
     }
   }
 }
@@ -69,7 +69,7 @@ TEST(Lu, IsEliminationWithPivots) {
 TEST(Lu, GoesOnAtColumnsWithoutAPivot) {
   for (const int64_t n : {3, 16, 20, 40}) {
     for (const int64_t zero : {int64_t{0}, n / 2, n - 1}) {
-      const Tensor a = uniform({n + 3, n}, f64);
+      const Tensor a = random_matrix({n + 3, n}, f64);
       a.select(1, zero).fill_(0);
       expect_eliminated(a);
     }
@@ -80,7 +80,7 @@ TEST(Lu, GoesOnAtColumnsWithoutAPivot) {
 // |P A - L U| <= 3 n eps |L| |U|, element by element (Higham, Accuracy and Stability, theorem 9.3).
 TEST(Lu, HasTheErrorOfElimination) {
   for (const int64_t n : {4, 40, 300}) {
-    const Tensor a = uniform({n, n}, f32);
+    const Tensor a = random_matrix({n, n}, f32);
     const linalg::LU lu = linalg::lu(a);
     const Tensor L = lu.L.to(f64), U = lu.U.to(f64), P = lu.P.to(f64);
     EXPECT_LE(amax(abs(lu.L)).item<double>(), 1);
@@ -93,11 +93,13 @@ TEST(Lu, HasTheErrorOfElimination) {
 TEST(Lu, SolvesToTheLastDigits) {
   for (const int64_t n : {1, 7, 16, 17, 33, 100, 257}) {
     for (const int64_t columns : {1, 5, 40}) {
-      const Tensor a = uniform({n, n}, f64) + 2 * static_cast<double>(n) * eye(n, {.dtype = f64});
-      const Tensor x = uniform({n, columns}, f64);
+      const Tensor a =
+          random_matrix({n, n}, f64) + 2 * static_cast<double>(n) * eye(n, {.dtype = f64});
+      const Tensor x = random_matrix({n, columns}, f64);
       EXPECT_TRUE(allclose(linalg::solve(a, matmul(a, x)), x, 1e-12, 1e-12)) << n;
     }
-    const Tensor a = uniform({3, n, n}, f64) + 2 * static_cast<double>(n) * eye(n, {.dtype = f64});
+    const Tensor a =
+        random_matrix({3, n, n}, f64) + 2 * static_cast<double>(n) * eye(n, {.dtype = f64});
     const Tensor one = eye(n, {.dtype = f64}).expand({3, n, n});
     EXPECT_TRUE(allclose(matmul(linalg::inv(a), a), one, 1e-12, 1e-12)) << n;
   }
@@ -106,7 +108,7 @@ TEST(Lu, SolvesToTheLastDigits) {
 TEST(Lu, HasTheSameBitsForAnyNumberOfThreads) {
   const int threads = get_num_threads();
   for (const int64_t n : {100, 400}) {
-    const Tensor a = uniform({n, n}, f32), b = uniform({n, 30}, f32);
+    const Tensor a = random_matrix({n, n}, f32), b = random_matrix({n, 30}, f32);
     set_num_threads(1);
     const Tensor alone = linalg::lu_factor(a).LU, x = linalg::solve(a, b);
     set_num_threads(3);

@@ -27,16 +27,16 @@ inline Tensor integers(const Shape& shape, DType dtype) {
   return randint(dtype == u8 ? 0 : -2, 3, shape, {}, &generator()).to(dtype);
 }
 
-enum class Layout { rows, columns, strided, offset, last };
+enum class MatrixLayout { rows, columns, strided, offset, last };
 
 // A tensor of the same values, its last two dimensions in another layout.
-inline Tensor laid_out(const Tensor& x, Layout layout) {
+inline Tensor laid_out(const Tensor& x, MatrixLayout layout) {
   Shape shape = x.shape();
   const int last = shape.size() - 1;
-  if (layout == Layout::rows) return x;
-  if (layout == Layout::columns) return x.transpose(-1, -2).contiguous().transpose(-1, -2);
+  if (layout == MatrixLayout::rows) return x;
+  if (layout == MatrixLayout::columns) return x.transpose(-1, -2).contiguous().transpose(-1, -2);
   Tensor view;
-  if (layout == Layout::strided) {  // every second element of every third row
+  if (layout == MatrixLayout::strided) {  // every second element of every third row
     shape[last] = 2 * shape[last] + 1;
     shape[last - 1] = 3 * shape[last - 1];
     view = zeros(shape, {.dtype = x.dtype()}).slice(-1, 1, {}, 2).slice(-2, 0, {}, 3);

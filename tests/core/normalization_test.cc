@@ -19,7 +19,7 @@ double number(int64_t i) {
   return 2 * std::fmod(0.6180339887498949 * static_cast<double>(i + 1), 1) - 1;
 }
 
-Tensor numbers(const Shape& shape, DType dtype = f32, double offset = 0, double scale = 1) {
+Tensor scaled_numbers(const Shape& shape, DType dtype = f32, double offset = 0, double scale = 1) {
   std::vector<double> values(static_cast<size_t>(shape.numel()));
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = offset + scale * number(static_cast<int64_t>(i));
@@ -46,16 +46,16 @@ Tensor in_format(const Tensor& x, bool last) {
 TEST(BatchNorm, FarFromZero) {
   for (const bool last : {false, true}) {
     for (const Shape& shape : {Shape{8, 20, 25, 40}, Shape{2, 3, 150, 200}}) {
-      const Tensor x = in_format(numbers(shape, f32, 1e4, std::sqrt(3.0)), last);
+      const Tensor x = in_format(scaled_numbers(shape, f32, 1e4, std::sqrt(3.0)), last);
       const Tensor exact = batch_norm(x.to(f64), {}, {}, {}, {}, {.training = true});
       expect_near(batch_norm(x, {}, {}, {}, {}, {.training = true}), exact, 2e-6);
       // f64 numbers lie just as far off, relative to their precision.
-      const Tensor near = in_format(numbers(shape, f64), last);
+      const Tensor near = in_format(scaled_numbers(shape, f64), last);
       expect_near(batch_norm(near + 1e10, {}, {}, {}, {}, {.training = true}),
                   batch_norm(near, {}, {}, {}, {}, {.training = true}), 1e-4);
     }
   }
-  const Tensor x = numbers({40, 999}, f32, 1e4, std::sqrt(3.0));
+  const Tensor x = scaled_numbers({40, 999}, f32, 1e4, std::sqrt(3.0));
   expect_near(layer_norm(x, {999}), layer_norm(x.to(f64), {999}), 2e-6);
 }
 
@@ -64,7 +64,7 @@ TEST(BatchNorm, FarFromZero) {
 TEST(BatchNorm, FirstValueFarOff) {
   for (const bool last : {false, true}) {
     for (const double outlier : {1e3, 1e7}) {
-      const Tensor x = in_format(numbers({4, 20, 30, 40}), last);
+      const Tensor x = in_format(scaled_numbers({4, 20, 30, 40}), last);
       x.narrow(0, 0, 1).narrow(2, 0, 1).narrow(3, 0, 1).fill_(outlier);
       const Tensor exact = batch_norm(x.to(f64), {}, {}, {}, {}, {.training = true});
       expect_near(batch_norm(x, {}, {}, {}, {}, {.training = true}), exact, 1e-7 * std::sqrt(4800));
@@ -72,13 +72,13 @@ TEST(BatchNorm, FirstValueFarOff) {
     // A piece that holds nothing but the outlier's neighbours keeps its own digits.
     const Tensor mean = zeros({20}), var = zeros({20});
     const Tensor wide_mean = zeros({20}, {.dtype = f64}), wide_var = zeros({20}, {.dtype = f64});
-    const Tensor x = in_format(numbers({4, 20, 30, 40}), last);
+    const Tensor x = in_format(scaled_numbers({4, 20, 30, 40}), last);
     x.narrow(0, 0, 1).narrow(2, 0, 1).narrow(3, 0, 1).fill_(300);
     batch_norm(x, mean, var, {}, {}, {.training = true, .momentum = 1});
     batch_norm(x.to(f64), wide_mean, wide_var, {}, {}, {.training = true, .momentum = 1});
     expect_near(mean, wide_mean, 1e-7);
     expect_near(var / wide_var, ones({20}), 2e-7);
-    const Tensor large = in_format(numbers({4, 20, 30, 40}, f32, 0, 1e30), last);
+    const Tensor large = in_format(scaled_numbers({4, 20, 30, 40}, f32, 0, 1e30), last);
     expect_near(batch_norm(large, {}, {}, {}, {}, {.training = true}),
                 batch_norm(large.to(f64), {}, {}, {}, {}, {.training = true}), 1e-6);
   }
@@ -108,7 +108,7 @@ TEST(BatchNorm, OfARampInEveryCut) {
 
 TEST(BatchNorm, KeepsChannelsLast) {
   for (const DType dtype : {f32, f64, f16, bf16}) {
-    const Tensor x = numbers({3, 6, 5, 7}, dtype), weight = numbers({6}, dtype);
+    const Tensor x = scaled_numbers({3, 6, 5, 7}, dtype), weight = scaled_numbers({6}, dtype);
     const Tensor last = in_format(x, true);
     const double tolerance = dtype == f64 ? 1e-14 : dtype == f32 ? 1e-6 : 1e-2;
     const auto both = [&](auto norm) {
@@ -132,8 +132,8 @@ TEST(BatchNorm, KeepsChannelsLast) {
 TEST(BatchNorm, GroupsAreCalls) {
   for (const DType dtype : {f32, bf16}) {
     for (const bool last : {false, true}) {
-      const Tensor x = in_format(numbers({12, 20, 9, 11}, dtype), last);
-      const Tensor mean = zeros({20}), var = ones({20}), weight = numbers({20});
+      const Tensor x = in_format(scaled_numbers({12, 20, 9, 11}, dtype), last);
+      const Tensor mean = zeros({20}), var = ones({20}), weight = scaled_numbers({20});
       const Tensor part_mean = zeros({20}), part_var = ones({20});
       const Tensor y = batch_norm(x, mean, var, weight, {},
                                   {.training = true, .momentum = 0.3, .statistic_groups = 4});
@@ -171,7 +171,7 @@ TEST(BatchNorm, MovesRunningStatistics) {
 
 // The counter grows by the groups, also where there is nothing to normalise.
 TEST(BatchNorm, CountsBatches) {
-  const Tensor x = numbers({6, 2, 3}), batches = zeros({}, {.dtype = i64});
+  const Tensor x = scaled_numbers({6, 2, 3}), batches = zeros({}, {.dtype = i64});
   const Tensor mean = zeros({2, 2}).select(1, 1), var = ones({2});
   const Tensor plain_mean = zeros({2}), plain_var = ones({2});
   const BatchNormFuncOptions options{
@@ -190,7 +190,7 @@ TEST(BatchNorm, CountsBatches) {
 }
 
 TEST(BatchNorm, MixedDtypes) {
-  const Tensor x = numbers({4, 3, 6, 6}), weight = numbers({3}), bias = weight * 0.5;
+  const Tensor x = scaled_numbers({4, 3, 6, 6}), weight = scaled_numbers({3}), bias = weight * 0.5;
   for (const DType dtype : {f16, bf16}) {
     const Tensor half = x.to(dtype), mean = zeros({3}), var = ones({3});
     const Tensor y = batch_norm(half, mean, var, weight, bias, {.training = true});
@@ -232,10 +232,11 @@ TEST(BatchNorm, ReluInside) {
   for (const DType dtype : {f32, f64, bf16, f16}) {
     for (const bool last : {false, true}) {
       for (const Shape& shape : {Shape{4, 3, 11, 13}, Shape{2, 37, 7, 9}}) {
-        const Tensor x = in_format(numbers(shape, dtype), last);
+        const Tensor x = in_format(scaled_numbers(shape, dtype), last);
         x.select(0, 0).select(0, 1).select(0, 2).fill_(std::nan(""));
-        const Tensor w = numbers({shape[1]}, dtype), b = numbers({shape[1]}, dtype, 0.1);
-        const Tensor m = numbers({shape[1]}, dtype), v = ones({shape[1]}, {.dtype = dtype});
+        const Tensor w = scaled_numbers({shape[1]}, dtype),
+                     b = scaled_numbers({shape[1]}, dtype, 0.1);
+        const Tensor m = scaled_numbers({shape[1]}, dtype), v = ones({shape[1]}, {.dtype = dtype});
         const auto expect_equal = [&](const Tensor& found, const Tensor& plain) {
           EXPECT_EQ(found.strides(), plain.strides());
           const std::vector<double> y = found.to_vector<double>();
@@ -248,7 +249,7 @@ TEST(BatchNorm, ReluInside) {
             batch_norm(x, {}, {}, w, b, {.training = true, .statistic_groups = 2}));
         expect_equal(batch_norm(x, m, v, w, b, {.relu = true}), batch_norm(x, m, v, w, b));
         // A residual is added before anything is rounded.
-        const Tensor r = in_format(numbers(shape, dtype, 0.3), !last);
+        const Tensor r = in_format(scaled_numbers(shape, dtype, 0.3), !last);
         const Tensor sum = batch_norm(x.to(f64), m.to(f64), v.to(f64), w.to(f64), b.to(f64));
         const Tensor found = batch_norm(x, m, v, w, b, {.relu = true, .residual = r});
         const std::vector<double> y = found.to_vector<double>();
@@ -271,8 +272,9 @@ TEST(Norms, SameBitsForAnyNumberOfThreads) {
   const int before = get_num_threads();
   for (const Shape& shape : {Shape{2, 3, 160, 170}, Shape{6, 40, 40, 41}}) {
     for (const bool last : {false, true}) {
-      const Tensor x = in_format(numbers(shape), last), g = in_format(numbers(shape) * 3, last);
-      const Tensor weight = numbers({shape[1]});
+      const Tensor x = in_format(scaled_numbers(shape), last),
+                   g = in_format(scaled_numbers(shape) * 3, last);
+      const Tensor weight = scaled_numbers({shape[1]});
       std::vector<Tensor> first;
       for (const int threads : {1, 2, 3}) {
         set_num_threads(threads);

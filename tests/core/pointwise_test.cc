@@ -15,7 +15,7 @@
 namespace {
 
 using namespace aorta;
-using namespace aorta::testing;
+using namespace aorta::elements;
 
 TEST(Pointwise, IntegersToNegativePowers) {
   for (const DType dtype : {i64, i32}) {

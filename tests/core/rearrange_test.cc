@@ -2,8 +2,7 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/parallel_for.h>
-
-#include "elements.h"
+#include <aorta/tests/core/elements.h>
 
 #include <cstring>
 #include <limits>
@@ -11,7 +10,7 @@
 namespace aorta {
 namespace {
 
-using namespace testing;
+using namespace elements;
 
 int64_t wrap(int64_t i, int64_t n) { return ((i % n) + n) % n; }
 

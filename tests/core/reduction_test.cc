@@ -4,6 +4,7 @@
 #include <aorta/core/ops/view.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/special_numbers.h>
 
 #include <gtest/gtest.h>
 
@@ -18,8 +19,6 @@ namespace {
 
 using namespace aorta;
 using Line = std::vector<long double>;
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // The elements that each result is made of, in row-major order of results and elements.
 std::vector<Line> lines_over(const Tensor& input, const Dims& dims) {
@@ -139,7 +138,7 @@ double tolerance_of(const Definition& definition, DType dtype) {
 }
 
 // Numbers around 1 with some zeros, in any dtype: products and powers of them stay in range.
-Tensor numbers(const Shape& shape, DType dtype) {
+Tensor numbers_around_one(const Shape& shape, DType dtype) {
   std::vector<double> values(static_cast<size_t>(shape.numel()));
   uint64_t state = 88172645463325252u;
   for (double& v : values) {
@@ -203,7 +202,7 @@ void expect_all_as_defined(const Tensor& x, const Dims& dims) {
 // and in many, with runs shorter and longer than a tile.
 TEST(Reduction, IsAsDefinedForEveryDType) {
   for (const DType dtype : kDTypes) {
-    const Tensor x = numbers({3, 5, 67}, dtype);
+    const Tensor x = numbers_around_one({3, 5, 67}, dtype);
     for (const Dims& dims : {Dims{0}, Dims{1}, Dims{2}, Dims{0, 2}, Dims{0, 1, 2}}) {
       ASSERT_NO_FATAL_FAILURE(expect_all_as_defined(x, dims));
       ASSERT_NO_FATAL_FAILURE(expect_all_as_defined(x.permute({2, 0, 1}), dims));
@@ -213,7 +212,7 @@ TEST(Reduction, IsAsDefinedForEveryDType) {
 
 TEST(Reduction, IsAsDefinedForEveryLayout) {
   for (const DType dtype : {f32, bf16}) {
-    const Tensor x = numbers({4, 6, 20, 30}, dtype);
+    const Tensor x = numbers_around_one({4, 6, 20, 30}, dtype);
     const Tensor layouts[] = {x,
                               x.permute({3, 1, 0, 2}),
                               x.contiguous(MemoryFormat::channels_last),
@@ -230,13 +229,13 @@ TEST(Reduction, IsAsDefinedForEveryLayout) {
 }
 
 TEST(Reduction, IsAsDefinedInManyPieces) {
-  const Tensor wide = numbers({70, 3000}, f32);
+  const Tensor wide = numbers_around_one({70, 3000}, f32);
   for (const Tensor& x : {wide, wide.t()}) {
     for (const Dims& dims : {Dims{0}, Dims{1}, Dims{0, 1}})
       ASSERT_NO_FATAL_FAILURE(expect_all_as_defined(x, dims));
   }
-  ASSERT_NO_FATAL_FAILURE(expect_all_as_defined(numbers({30000, 7}, f32), {0}));
-  ASSERT_NO_FATAL_FAILURE(expect_all_as_defined(numbers({200001}, bf16), {0}));
+  ASSERT_NO_FATAL_FAILURE(expect_all_as_defined(numbers_around_one({30000, 7}, f32), {0}));
+  ASSERT_NO_FATAL_FAILURE(expect_all_as_defined(numbers_around_one({200001}, bf16), {0}));
 }
 
 TEST(Reduction, SumsOfMillionsAreExact) {
@@ -286,7 +285,7 @@ TEST(Reduction, VarianceDoesNotCancel) {
 
 TEST(Reduction, ResultDTypesArePyTorchs) {
   for (const DType dtype : kDTypes) {
-    const Tensor x = numbers({4, 3}, dtype);
+    const Tensor x = numbers_around_one({4, 3}, dtype);
     const DType summed = is_floating(dtype) ? dtype : DType::i64;
     EXPECT_EQ(sum(x).dtype(), summed);
     EXPECT_EQ(prod(x, 0).dtype(), summed);
@@ -387,7 +386,7 @@ TEST(Reduction, PlacesAreTheFirst) {
 
 TEST(Reduction, PlacesOfEveryDTypeAndLayout) {
   for (const DType dtype : kDTypes) {
-    const Tensor x = numbers({7, 150, 40}, dtype);
+    const Tensor x = numbers_around_one({7, 150, 40}, dtype);
     for (const Tensor& layout : {x, x.permute({2, 0, 1}), x.slice(1, 0, 150, 7)}) {
       for (int dim = 0; dim < 3; ++dim) {
         const std::vector<Line> lines = lines_over(layout, {dim});
@@ -453,7 +452,7 @@ TEST(Reduction, NormsOfLargeNumbersDoNotOverflow) {
 
 TEST(Reduction, BitsDoNotDependOnThreads) {
   const int threads = get_num_threads();
-  const Tensor x = sub(numbers({300, 777}, f32), 0.3);
+  const Tensor x = sub(numbers_around_one({300, 777}, f32), 0.3);
   const Tensor inputs[] = {x, x.t(), x.slice(1, 0, 777, 2), x.to(bf16)};
   for (const Tensor& input : inputs) {
     for (const Definition& definition : kDefinitions) {
@@ -473,7 +472,7 @@ TEST(Reduction, BitsDoNotDependOnThreads) {
 }
 
 TEST(Reduction, ResultsKeepTheOrderInMemory) {
-  const Tensor x = numbers({2, 3, 4, 5}, f32).contiguous(MemoryFormat::channels_last);
+  const Tensor x = numbers_around_one({2, 3, 4, 5}, f32).contiguous(MemoryFormat::channels_last);
   EXPECT_TRUE(sum(x, {2, 3}, true).is_contiguous(MemoryFormat::channels_last));
   EXPECT_TRUE(amax(x, 0, true).is_contiguous(MemoryFormat::channels_last));
   EXPECT_EQ(sum(x, 1).shape(), Shape({2, 4, 5}));

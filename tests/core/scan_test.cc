@@ -10,7 +10,7 @@ namespace {
 
 using namespace aorta;
 
-std::vector<double> defined(const Tensor& x, int dim, bool product) {
+std::vector<double> scanned(const Tensor& x, int dim, bool product) {
   std::vector<double> values = x.to_vector<double>();
   int64_t inner = 1;
   for (int d = dim + 1; d < x.dim(); ++d) inner *= x.shape()[d];
@@ -36,8 +36,8 @@ TEST(Scan, IsAsDefinedForEveryDTypeAndLayout) {
         ASSERT_EQ(sums.dtype(), is_floating(dtype) ? dtype : DType::i64);
         const std::vector<double> got = sums.to_vector<double>();
         const std::vector<double> got_products = products.to_vector<double>();
-        const std::vector<double> want = defined(layout, dim, false);
-        const std::vector<double> want_products = defined(layout, dim, true);
+        const std::vector<double> want = scanned(layout, dim, false);
+        const std::vector<double> want_products = scanned(layout, dim, true);
         for (size_t i = 0; i < got.size(); ++i) {
           ASSERT_NEAR(got[i], want[i], unit * std::abs(want[i])) << name(dtype) << dim << " " << i;
           ASSERT_NEAR(got_products[i], want_products[i], 2 * unit * std::abs(want_products[i]));

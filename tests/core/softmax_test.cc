@@ -3,17 +3,16 @@
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/softmax.h>
+#include <aorta/tests/special_numbers.h>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace {
 
 using namespace aorta;
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // The i-th of a sequence of numbers in (-8, 8).
 double number(int64_t i) {
@@ -27,7 +26,7 @@ Tensor numbers(const Shape& shape, DType dtype) {
 }
 
 // By definition, in double: result by row-major position.
-std::vector<double> defined(const Tensor& x, int dim, bool log) {
+std::vector<double> softmax_of(const Tensor& x, int dim, bool log) {
   std::vector<double> values = x.to_vector<double>();
   const int64_t length = x.shape()[dim];
   int64_t inner = 1;
@@ -53,7 +52,7 @@ void expect_as_defined(const Tensor& x, int dim) {
                                          : 8e-3;
   const std::vector<double> soft = softmax(x, dim).to_vector<double>();
   const std::vector<double> log_soft = log_softmax(x, dim).to_vector<double>();
-  const std::vector<double> want = defined(x, dim, false), log_want = defined(x, dim, true);
+  const std::vector<double> want = softmax_of(x, dim, false), log_want = softmax_of(x, dim, true);
   for (size_t i = 0; i < want.size(); ++i) {
     ASSERT_NEAR(soft[i], want[i], unit * want[i] + 1e-7 * (x.dtype() == f16)) << i;
     ASSERT_NEAR(log_soft[i], log_want[i], unit * std::max(1.0, std::abs(log_want[i]))) << i;

@@ -5,6 +5,7 @@
 #include <aorta/core/parallel_for.h>
 
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/special_numbers.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,12 +18,11 @@
 namespace {
 
 using namespace aorta;
-constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNaN = std::nan("");
 const DType kDTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16,
                          DType::i64, DType::i32, DType::u8,  DType::boolean};
 
-Tensor numbers(const Shape& shape, DType dtype) {
+Tensor numbers_with_ties(const Shape& shape, DType dtype) {
   std::vector<double> values(static_cast<size_t>(shape.numel()));
   uint64_t state = 88172645463325252u;
   for (double& v : values) {
@@ -92,7 +92,7 @@ void expect_sorted(const ValuesIndices& result, const Tensor& x, int dim, bool d
 
 TEST(Sort, IsStableForEveryDTypeAndLayout) {
   for (const DType dtype : kDTypes) {
-    const Tensor x = numbers({2, 3, 1040}, dtype);
+    const Tensor x = numbers_with_ties({2, 3, 1040}, dtype);
     for (const Tensor& layout :
          {x, x.permute({1, 2, 0}), x.permute({2, 0, 1}), x.slice(2, 0, 1040, 9)}) {
       for (int dim = 0; dim < 3; ++dim) {
@@ -114,10 +114,10 @@ TEST(Sort, IsStableForEveryDTypeAndLayout) {
 // Few of many are found in one pass: with ties, NaN, and in every order of what comes.
 TEST(Sort, FewOfManyAreTheFirstOfAll) {
   const int64_t n = 5000;
-  const Tensor mixed = numbers({2, n}, f32).clone();
+  const Tensor mixed = numbers_with_ties({2, n}, f32).clone();
   mixed.select(0, 1).slice(0, 0, n, 700).fill_(kNaN);
   for (const Tensor& x : {mixed, arange(n).view({1, n}), -arange(n).view({1, n}), ones({1, n}),
-                          numbers({3, n}, u8), numbers({n, 2}, bf16).t()}) {
+                          numbers_with_ties({3, n}, u8), numbers_with_ties({n, 2}, bf16).t()}) {
     for (const bool largest : {false, true}) {
       const ValuesIndices all = sort(x, 1, largest, true);
       for (const int64_t k : {1, 3, 16, 17, 100, 300}) {
@@ -128,7 +128,7 @@ TEST(Sort, FewOfManyAreTheFirstOfAll) {
       }
     }
   }
-  const Tensor wide = numbers({20000}, f64);
+  const Tensor wide = numbers_with_ties({20000}, f64);
   EXPECT_TRUE(
       equal(topk(wide, 1000).indices, sort(wide, 0, true, true).indices.narrow(0, 0, 1000)));
 }
@@ -157,7 +157,7 @@ TEST(Sort, TopkUnsortedAndKthValue) {
             (std::vector<int64_t>{1, 3, 4}));
   EXPECT_EQ(topk(x, 5, 0, true, false).indices.to_vector<int64_t>(),
             (std::vector<int64_t>{0, 1, 2, 3, 4}));
-  const Tensor many = numbers({1500}, f32);
+  const Tensor many = numbers_with_ties({1500}, f32);
   std::vector<int64_t> places = topk(many, 1000).indices.to_vector<int64_t>();
   std::sort(places.begin(), places.end());
   EXPECT_EQ(topk(many, 1000, 0, true, false).indices.to_vector<int64_t>(), places);
@@ -170,7 +170,7 @@ TEST(Sort, TopkUnsortedAndKthValue) {
 TEST(Sort, TheKthIsThatOfASortedLine) {
   for (const DType dtype : kDTypes) {
     for (const int64_t length : {9, 32, 33, 700, 5000}) {
-      const Tensor x = numbers({2, length, 3}, dtype);
+      const Tensor x = numbers_with_ties({2, length, 3}, dtype);
       if (is_floating(dtype)) x.select(2, 1).narrow(1, 5, 2).fill_(std::nan(""));
       const Tensor places = sort(x, 1, false, true).indices;
       for (const int64_t k : {int64_t{1}, int64_t{2}, length / 3, length / 2, length - 1, length}) {
@@ -193,7 +193,7 @@ TEST(Sort, SmallShapes) {
 
 TEST(Sort, ResultsDoNotDependOnThreads) {
   const int threads = get_num_threads();
-  const Tensor x = numbers({40, 3000}, f32);
+  const Tensor x = numbers_with_ties({40, 3000}, f32);
   set_num_threads(1);
   const std::vector<int64_t> one = argsort(x).to_vector<int64_t>();
   set_num_threads(3);
@@ -203,7 +203,7 @@ TEST(Sort, ResultsDoNotDependOnThreads) {
 
 TEST(Unique, OfElements) {
   for (const DType dtype : kDTypes) {
-    const Tensor x = numbers({30, 50}, dtype).t();
+    const Tensor x = numbers_with_ties({30, 50}, dtype).t();
     const Unique result = unique(x, true, true, true);
     const std::vector<double> values = result.values.to_vector<double>();
     const std::vector<int64_t> inverse = result.inverse.to_vector<int64_t>();
@@ -273,7 +273,8 @@ void expect_equal(const Unique& named, const Unique& placed) {
 }
 
 TEST(Sort, OptionsByNameAreThoseByPosition) {
-  const Tensor x = numbers({5, 7}, f64), few = numbers({6, 3}, i32).remainder(2);
+  const Tensor x = numbers_with_ties({5, 7}, f64),
+               few = numbers_with_ties({6, 3}, i32).remainder(2);
   EXPECT_TRUE(equal(sort(few, {.dim = 0}).indices, sort(few, 0).indices));
   EXPECT_TRUE(equal(sort(few, {.descending = true}).indices, sort(few, -1, true).indices));
   EXPECT_TRUE(equal(argsort(few, {.dim = 0, .descending = true}), argsort(few, 0, true)));

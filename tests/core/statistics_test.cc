@@ -10,16 +10,13 @@
 #include <aorta/core/ops/statistics.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/special_numbers.h>
 #include <gtest/gtest.h>
 
 #include <cfloat>
-#include <limits>
 
 namespace aorta {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 TEST(Nan, InfinitiesBecomeTheEndsOfTheDtype) {
   const std::pair<DType, double> ends[] = {

@@ -9,8 +9,6 @@
 namespace aorta::rules {
 namespace {
 
-constexpr size_t kBytes = 4096;
-
 alignas(4096) char pageable[kBytes];
 alignas(4096) char registered[kBytes];
 

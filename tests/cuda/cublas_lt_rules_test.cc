@@ -14,7 +14,7 @@ using CublasLtAttributes = LibraryRules;
 constexpr int kMostResults = 8;
 
 /// D (m, n) = A (m, k) B (k, n) + beta C, of f32, as each case spoils it.
-struct Product {
+struct LtProduct {
   uint64_t m = 16, n = 16, k = 16;
   uint64_t rows_b = 0, rows_c = 0, rows_d = 0;  // 0: those that fit
   int64_t leading_a = 0, leading_c = 0, leading_d = 0;
@@ -106,7 +106,7 @@ class CublasLt : public Rules {
   }
 
   /// A product that has operands and an algorithm.
-  Product chosen(Product product = {}) {
+  LtProduct chosen(LtProduct product = {}) {
     EXPECT_EQ(product.choose(handle_), CUBLAS_STATUS_SUCCESS);
     EXPECT_GE(product.found, 1);
     product.a_data = operand(product.m * product.k);
@@ -120,12 +120,12 @@ class CublasLt : public Rules {
     EXPECT_EQ(cudaMemsetAsync(data, 0, elements * sizeof(float), nullptr), cudaSuccess);
     return static_cast<float*>(data);
   }
-  void heuristics_refuse(Product product, cublasStatus_t status = CUBLAS_STATUS_INVALID_VALUE) {
+  void heuristics_refuse(LtProduct product, cublasStatus_t status = CUBLAS_STATUS_INVALID_VALUE) {
     EXPECT_EQ(product.choose(handle_), status);
     EXPECT_EQ(product.found, 0);
   }
   // The double may have none to advise.
-  void heuristics_take(Product product) {
+  void heuristics_take(LtProduct product) {
     const cublasStatus_t status = product.choose(handle_);
     if (kEmulated && status == CUBLAS_STATUS_NOT_SUPPORTED) return;
     EXPECT_EQ(status, CUBLAS_STATUS_SUCCESS);
@@ -199,7 +199,7 @@ TEST_F(CublasLtAttributes, OfAPreferenceThatAreUnknown) {
 // ---- Heuristics.
 
 TEST_F(CublasLt, HeuristicsFindAnAlgorithm) {
-  Product product;
+  LtProduct product;
   EXPECT_EQ(product.choose(handle_), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(product.found, 1);
   EXPECT_EQ(product.results[0].state, CUBLAS_STATUS_SUCCESS);
@@ -207,7 +207,7 @@ TEST_F(CublasLt, HeuristicsFindAnAlgorithm) {
 }
 
 TEST_F(CublasLt, HeuristicsWithoutAHandle) {
-  in_own_process(CUBLAS_STATUS_NOT_INITIALIZED, [] { return Product().choose(nullptr); });
+  in_own_process(CUBLAS_STATUS_NOT_INITIALIZED, [] { return LtProduct().choose(nullptr); });
 }
 
 TEST_F(CublasLt, HeuristicsWithoutARequest) { heuristics_refuse({.requested = 0}); }
@@ -233,7 +233,7 @@ TEST_F(CublasLt, HeuristicsOfBatchesThatDiffer) { heuristics_refuse({.batch = 2,
 TEST_F(CublasLt, HeuristicsOfNoBatch) { heuristics_take({.batch = 0}); }
 
 TEST_F(CublasLt, HeuristicsOfResultsThatOverlap) {
-  Product product{.batch = 2, .stride_d = 128};
+  LtProduct product{.batch = 2, .stride_d = 128};
   stricter(product.choose(handle_), CUBLAS_STATUS_INVALID_VALUE);
 }
 
@@ -271,7 +271,7 @@ TEST_F(CublasLt, HeuristicsOfTf32InF64) {
 }
 
 TEST_F(CublasLt, HeuristicsOfABiasThatIsNotThere) {
-  Product product{.has_epilogue = true};
+  LtProduct product{.has_epilogue = true};
   stricter(product.choose(handle_), CUBLAS_STATUS_INVALID_VALUE);
 }
 
@@ -280,14 +280,14 @@ TEST_F(CublasLt, HeuristicsOfABiasOfAnotherType) {
 }
 
 TEST_F(CublasLt, HeuristicsOfABiasWithoutItsEpilogue) {
-  Product product{.bias = operand(16)};
+  LtProduct product{.bias = operand(16)};
   stricter(product.choose(handle_), CUBLAS_STATUS_INVALID_VALUE);
 }
 
 // ---- Products.
 
 TEST_F(CublasLt, AProductIsComputed) {
-  Product product = chosen();
+  LtProduct product = chosen();
   EXPECT_EQ(product.run(handle_), CUBLAS_STATUS_SUCCESS);
   product.beta = 1;
   EXPECT_EQ(product.run(handle_), CUBLAS_STATUS_SUCCESS);
@@ -297,33 +297,33 @@ TEST_F(CublasLt, AProductIsComputed) {
 }
 
 TEST_F(CublasLt, ARefusedProductLeavesNoErrorOfTheRuntime) {
-  Product product = chosen();
+  LtProduct product = chosen();
   product.leading_d = 15;
   EXPECT_EQ(product.run(handle_), CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
 TEST_F(CublasLt, AProductWhoseSizesDoNotFit) {
-  Product product = chosen();
+  LtProduct product = chosen();
   product.rows_b = 8;
   EXPECT_EQ(product.run(handle_), CUBLAS_STATUS_INVALID_VALUE);
 }
 
 TEST_F(CublasLt, AProductWithoutAnAlgorithm) {
-  Product product = chosen();
+  LtProduct product = chosen();
   stricter(product.run(handle_, false), CUBLAS_STATUS_INVALID_VALUE);
 }
 
 TEST_F(CublasLt, AProductByTheAlgorithmOfAnother) {
   if (!kEmulated) GTEST_SKIP() << kUndefined;
-  Product product = chosen();
+  LtProduct product = chosen();
   product.n = 8;
   EXPECT_EQ(product.run(handle_), CUBLAS_STATUS_INVALID_VALUE);
 }
 
 TEST_F(CublasLt, AProductOnAnotherDevicesStream) {
   if (devices() < 2) GTEST_SKIP() << kTwoDevices;
-  Product product = chosen();
+  LtProduct product = chosen();
   cudaSetDevice(1);
   product.stream = new_stream();
   cudaSetDevice(0);
@@ -331,20 +331,20 @@ TEST_F(CublasLt, AProductOnAnotherDevicesStream) {
 }
 
 TEST_F(CublasLt, AResultThatLiesOnAFactor) {
-  Product product = chosen();
+  LtProduct product = chosen();
   product.d_data = product.a_data;
   stricter(product.run(handle_), CUBLAS_STATUS_INVALID_VALUE);
 }
 
 TEST_F(CublasLt, AnAddendThatLiesPartlyOnTheResult) {
-  Product product = chosen();
+  LtProduct product = chosen();
   product.beta = 1;
   product.c_data = product.d_data + 64;
   stricter(product.run(handle_), CUBLAS_STATUS_INVALID_VALUE);
 }
 
 TEST_F(CublasLt, AnAddendInPlaceOfAnotherLayout) {
-  Product product = chosen({.leading_c = 32});
+  LtProduct product = chosen({.leading_c = 32});
   product.beta = 1;
   product.c_data = product.d_data;
   EXPECT_EQ(product.run(handle_), CUBLAS_STATUS_INVALID_VALUE);
@@ -352,7 +352,7 @@ TEST_F(CublasLt, AnAddendInPlaceOfAnotherLayout) {
 
 TEST_F(CublasLt, AFactorLessAlignedThanWasSaid) {
   stricter_in_own_process(CUBLAS_STATUS_INVALID_VALUE, [&] {
-    Product product = chosen();
+    LtProduct product = chosen();
     product.a_data = operand(product.m * product.k + 1) + 1;
     return product.run(handle_);
   });
@@ -360,7 +360,7 @@ TEST_F(CublasLt, AFactorLessAlignedThanWasSaid) {
 
 TEST_F(CublasLt, AResultLessAlignedThanWasSaid) {
   stricter_in_own_process(CUBLAS_STATUS_INVALID_VALUE, [&] {
-    Product product = chosen();
+    LtProduct product = chosen();
     product.d_data += 1;
     return product.run(handle_);
   });
@@ -368,7 +368,7 @@ TEST_F(CublasLt, AResultLessAlignedThanWasSaid) {
 
 TEST_F(CublasLt, LessWorkspaceThanTheAlgorithmAsked) {
   for (uint64_t k = 1024; k <= 64 << 10; k += k / 2) {
-    Product product{.m = 64, .n = 64, .k = k, .most_workspace = 32 << 20};
+    LtProduct product{.m = 64, .n = 64, .k = k, .most_workspace = 32 << 20};
     product.requested = kMostResults;
     if (product.choose(handle_) != CUBLAS_STATUS_SUCCESS) continue;
     const auto end = product.results + product.found;

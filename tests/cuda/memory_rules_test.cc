@@ -10,11 +10,8 @@ using RuntimeMemory = Rules;
 using RuntimeCopies = Rules;
 using RuntimePointers = Rules;
 
-constexpr size_t kBytes = 4096;
-constexpr unsigned kNoFlag = 1u << 20;
-
 /// Host memory that nobody has registered when a case begins.
-alignas(4096) char pageable[2 * kBytes];
+alignas(4096) char pageable_memory[2 * kBytes];
 
 void* inside(void* data, size_t offset) { return static_cast<char*>(data) + offset; }
 
@@ -23,7 +20,7 @@ void* inside(void* data, size_t offset) { return static_cast<char*>(data) + offs
 // ---- Memory of the device.
 
 TEST_F(RuntimeMemory, NothingIsGivenForNothing) {
-  void* data = pageable;
+  void* data = pageable_memory;
   EXPECT_EQ(cudaMalloc(&data, 0), cudaSuccess);
   EXPECT_EQ(data, nullptr);
 }
@@ -42,7 +39,7 @@ TEST_F(RuntimeMemory, FreedInTheMiddle) {
 }
 
 TEST_F(RuntimeMemory, FreeOfPageableMemory) {
-  EXPECT_EQ(cudaFree(pageable), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(pageable_memory), cudaErrorInvalidValue);
 }
 
 TEST_F(RuntimeMemory, FreeOfPinnedMemory) {
@@ -66,7 +63,7 @@ TEST_F(RuntimeMemory, HostAllocWithUnknownFlags) {
 }
 
 TEST_F(RuntimeMemory, HostAllocOfNothing) {
-  void* data = pageable;
+  void* data = pageable_memory;
   EXPECT_EQ(cudaHostAlloc(&data, 0, cudaHostAllocDefault), cudaSuccess);
   EXPECT_EQ(data, nullptr);
 }
@@ -89,13 +86,13 @@ TEST_F(RuntimeMemory, FreeHostOfDeviceMemory) {
 }
 
 TEST_F(RuntimeMemory, FreeHostOfPageableMemory) {
-  EXPECT_EQ(cudaFreeHost(pageable), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFreeHost(pageable_memory), cudaErrorInvalidValue);
 }
 
 TEST_F(RuntimeMemory, FreeHostOfRegisteredMemory) {
-  ASSERT_EQ(cudaHostRegister(pageable, kBytes, cudaHostRegisterDefault), cudaSuccess);
-  EXPECT_EQ(cudaFreeHost(pageable), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaHostUnregister(pageable), cudaSuccess);
+  ASSERT_EQ(cudaHostRegister(pageable_memory, kBytes, cudaHostRegisterDefault), cudaSuccess);
+  EXPECT_EQ(cudaFreeHost(pageable_memory), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaHostUnregister(pageable_memory), cudaSuccess);
 }
 
 TEST_F(RuntimeMemory, NullIsRegistered) {
@@ -103,11 +100,11 @@ TEST_F(RuntimeMemory, NullIsRegistered) {
 }
 
 TEST_F(RuntimeMemory, NothingIsRegistered) {
-  EXPECT_EQ(cudaHostRegister(pageable, 0, cudaHostRegisterDefault), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaHostRegister(pageable_memory, 0, cudaHostRegisterDefault), cudaErrorInvalidValue);
 }
 
 TEST_F(RuntimeMemory, RegisterWithUnknownFlags) {
-  EXPECT_EQ(cudaHostRegister(pageable, kBytes, kNoFlag), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaHostRegister(pageable_memory, kBytes, kNoFlag), cudaErrorInvalidValue);
 }
 
 TEST_F(RuntimeMemory, RegisterOfDeviceMemory) {
@@ -116,17 +113,17 @@ TEST_F(RuntimeMemory, RegisterOfDeviceMemory) {
 }
 
 TEST_F(RuntimeMemory, RegisteredTwice) {
-  ASSERT_EQ(cudaHostRegister(pageable, kBytes, cudaHostRegisterDefault), cudaSuccess);
-  EXPECT_EQ(cudaHostRegister(pageable, kBytes, cudaHostRegisterDefault),
+  ASSERT_EQ(cudaHostRegister(pageable_memory, kBytes, cudaHostRegisterDefault), cudaSuccess);
+  EXPECT_EQ(cudaHostRegister(pageable_memory, kBytes, cudaHostRegisterDefault),
             cudaErrorHostMemoryAlreadyRegistered);
-  EXPECT_EQ(cudaHostUnregister(pageable), cudaSuccess);
+  EXPECT_EQ(cudaHostUnregister(pageable_memory), cudaSuccess);
 }
 
 TEST_F(RuntimeMemory, RegisteredInPart) {
-  ASSERT_EQ(cudaHostRegister(pageable, kBytes, cudaHostRegisterDefault), cudaSuccess);
-  EXPECT_EQ(cudaHostRegister(pageable, 2 * kBytes, cudaHostRegisterDefault),
+  ASSERT_EQ(cudaHostRegister(pageable_memory, kBytes, cudaHostRegisterDefault), cudaSuccess);
+  EXPECT_EQ(cudaHostRegister(pageable_memory, 2 * kBytes, cudaHostRegisterDefault),
             cudaErrorHostMemoryAlreadyRegistered);
-  EXPECT_EQ(cudaHostUnregister(pageable), cudaSuccess);
+  EXPECT_EQ(cudaHostUnregister(pageable_memory), cudaSuccess);
 }
 
 TEST_F(RuntimeMemory, RegisterOfPinnedMemory) {
@@ -135,19 +132,19 @@ TEST_F(RuntimeMemory, RegisterOfPinnedMemory) {
 }
 
 TEST_F(RuntimeMemory, UnregisterOfPageableMemory) {
-  EXPECT_EQ(cudaHostUnregister(pageable), cudaErrorHostMemoryNotRegistered);
+  EXPECT_EQ(cudaHostUnregister(pageable_memory), cudaErrorHostMemoryNotRegistered);
 }
 
 TEST_F(RuntimeMemory, UnregisteredTwice) {
-  ASSERT_EQ(cudaHostRegister(pageable, kBytes, cudaHostRegisterDefault), cudaSuccess);
-  EXPECT_EQ(cudaHostUnregister(pageable), cudaSuccess);
-  EXPECT_EQ(cudaHostUnregister(pageable), cudaErrorHostMemoryNotRegistered);
+  ASSERT_EQ(cudaHostRegister(pageable_memory, kBytes, cudaHostRegisterDefault), cudaSuccess);
+  EXPECT_EQ(cudaHostUnregister(pageable_memory), cudaSuccess);
+  EXPECT_EQ(cudaHostUnregister(pageable_memory), cudaErrorHostMemoryNotRegistered);
 }
 
 TEST_F(RuntimeMemory, UnregisteredInTheMiddle) {
-  ASSERT_EQ(cudaHostRegister(pageable, kBytes, cudaHostRegisterDefault), cudaSuccess);
-  EXPECT_EQ(cudaHostUnregister(pageable + 256), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaHostUnregister(pageable), cudaSuccess);
+  ASSERT_EQ(cudaHostRegister(pageable_memory, kBytes, cudaHostRegisterDefault), cudaSuccess);
+  EXPECT_EQ(cudaHostUnregister(pageable_memory + 256), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaHostUnregister(pageable_memory), cudaSuccess);
 }
 
 TEST_F(RuntimeMemory, UnregisterOfPinnedMemory) {
@@ -191,25 +188,25 @@ TEST_F(RuntimePointers, OfPinnedMemory) {
 }
 
 TEST_F(RuntimePointers, OfRegisteredMemory) {
-  ASSERT_EQ(cudaHostRegister(pageable, kBytes, cudaHostRegisterDefault), cudaSuccess);
+  ASSERT_EQ(cudaHostRegister(pageable_memory, kBytes, cudaHostRegisterDefault), cudaSuccess);
   cudaPointerAttributes attributes{};
-  EXPECT_EQ(cudaPointerGetAttributes(&attributes, pageable), cudaSuccess);
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, pageable_memory), cudaSuccess);
   EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
-  EXPECT_EQ(cudaHostUnregister(pageable), cudaSuccess);
+  EXPECT_EQ(cudaHostUnregister(pageable_memory), cudaSuccess);
 }
 
 TEST_F(RuntimePointers, OfPageableMemory) {
   cudaPointerAttributes attributes{};
-  EXPECT_EQ(cudaPointerGetAttributes(&attributes, pageable), cudaSuccess);
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, pageable_memory), cudaSuccess);
   EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered);
 }
 
 TEST_F(RuntimePointers, PageableMemoryIsNoDevices) {
   cudaPointerAttributes attributes{};
-  EXPECT_EQ(cudaPointerGetAttributes(&attributes, pageable), cudaSuccess);
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, pageable_memory), cudaSuccess);
   EXPECT_EQ(attributes.device, -2);
   EXPECT_EQ(attributes.devicePointer, nullptr);
-  EXPECT_EQ(attributes.hostPointer, pageable);
+  EXPECT_EQ(attributes.hostPointer, pageable_memory);
 }
 
 TEST_F(RuntimePointers, OfFreedMemory) {
@@ -259,7 +256,8 @@ TEST_F(RuntimeCopies, OnTheDeviceSaidToBeFromTheHost) {
 
 TEST_F(RuntimeCopies, OnTheHostSaidToBeToTheDevice) {
   in_own_process(cudaErrorInvalidValue, [&] {
-    return cudaMemcpyAsync(pageable, pageable + kBytes, kBytes, cudaMemcpyHostToDevice, nullptr);
+    return cudaMemcpyAsync(pageable_memory, pageable_memory + kBytes, kBytes,
+                           cudaMemcpyHostToDevice, nullptr);
   });
 }
 
@@ -267,20 +265,20 @@ TEST_F(RuntimeCopies, ToPageableMemorySaidToBeOnTheDevice) {
   in_own_process(cudaErrorInvalidValue, [&] {
     void* const from = device_memory(kBytes);
     EXPECT_EQ(cudaMemsetAsync(from, 0, kBytes, nullptr), cudaSuccess);
-    return cudaMemcpyAsync(pageable, from, kBytes, cudaMemcpyDeviceToDevice, nullptr);
+    return cudaMemcpyAsync(pageable_memory, from, kBytes, cudaMemcpyDeviceToDevice, nullptr);
   });
 }
 
 TEST_F(RuntimeCopies, ToNull) {
   in_own_process(cudaErrorInvalidValue, [&] {
-    return cudaMemcpyAsync(nullptr, pageable, kBytes, cudaMemcpyHostToDevice, nullptr);
+    return cudaMemcpyAsync(nullptr, pageable_memory, kBytes, cudaMemcpyHostToDevice, nullptr);
   });
 }
 
 TEST_F(RuntimeCopies, PastTheEndOfAnAllocation) {
   in_own_process(cudaErrorInvalidValue, [&] {
     void* const to = device_memory(kBytes);
-    return cudaMemcpyAsync(to, pageable, kBytes + 1, cudaMemcpyHostToDevice, nullptr);
+    return cudaMemcpyAsync(to, pageable_memory, kBytes + 1, cudaMemcpyHostToDevice, nullptr);
   });
 }
 
@@ -289,7 +287,7 @@ TEST_F(RuntimeCopies, ToFreedMemory) {
     void* data = nullptr;
     cudaMalloc(&data, kBytes);
     cudaFree(data);
-    return cudaMemcpyAsync(data, pageable, kBytes, cudaMemcpyHostToDevice, nullptr);
+    return cudaMemcpyAsync(data, pageable_memory, kBytes, cudaMemcpyHostToDevice, nullptr);
   });
 }
 
@@ -327,7 +325,7 @@ TEST_F(RuntimeCopies, MemsetOfPinnedMemory) {
 
 TEST_F(RuntimeCopies, MemsetOfPageableMemory) {
   in_own_process(cudaErrorInvalidValue,
-                 [&] { return cudaMemsetAsync(pageable, 0, kBytes, nullptr); });
+                 [&] { return cudaMemsetAsync(pageable_memory, 0, kBytes, nullptr); });
 }
 
 TEST_F(RuntimeCopies, MemsetPastTheEndOfAnAllocation) {

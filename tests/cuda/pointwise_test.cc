@@ -12,7 +12,7 @@ namespace {
 
 using CudaPointwise = gpu_test::Gpu;
 
-constexpr DType kDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean};
+constexpr DType kPointwiseDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean};
 
 /// A functor with its default parameters, or plain ones where it has none.
 template <class F>
@@ -70,7 +70,7 @@ void check_op(const PointwiseOp& op, int inputs) {
   const F functor = make<F>();
   constexpr int masks = scalar::masks_of<F>();
   uint32_t seed = 1;
-  for (DType dtype : kDTypes) {
+  for (DType dtype : kPointwiseDTypes) {
     if (!accepts(F::info, dtype)) continue;
     // The sizes leave a partial vector; the second round is strided, the third broadcasts.
     for (int layout = 0; layout < 3; ++layout) {
@@ -108,8 +108,8 @@ TEST_F(CudaPointwise, EveryTernaryOp) { check_ternary(scalar::TernaryOps{}); }
 
 TEST_F(CudaPointwise, MixedDtypes) {
   const scalar::Mul mul;
-  for (DType a : kDTypes) {
-    for (DType b : kDTypes) {
+  for (DType a : kPointwiseDTypes) {
+    for (DType b : kPointwiseDTypes) {
       compare(binary_op<scalar::Mul>, &mul,
               {random_values({3000}, a, 1, false), random_values({3000}, b, 2, false)}, 0);
     }

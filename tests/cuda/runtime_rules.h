@@ -34,6 +34,10 @@ inline void PrintTo(cublasStatus_t status, std::ostream* out) {
 
 namespace aorta::rules {
 
+/// What most cases allocate, and a flag that no call knows.
+inline constexpr size_t kBytes = 4096;
+inline constexpr unsigned kNoFlag = 1u << 20;
+
 #ifdef AORTA_TOOLKIT
 inline constexpr bool kEmulated = false;
 #else

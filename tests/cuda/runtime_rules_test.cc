@@ -15,9 +15,6 @@ using RuntimeEvents = Rules;
 using RuntimeLaunches = Rules;
 using RuntimeNames = LibraryRules;
 
-constexpr size_t kBytes = 4096;
-constexpr unsigned kNoFlag = 1u << 20;
-
 /// A launch that is right, for a case to spoil.
 cudaLaunchConfig_t config_of(dim3 grid, dim3 block, size_t shared_bytes = 0) {
   cudaLaunchConfig_t config{};

@@ -13,7 +13,7 @@ namespace {
 
 using CudaSort = gpu_test::Gpu;
 
-constexpr DType kDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean};
+constexpr DType kSortedDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean};
 
 void expect_same(const ValuesIndices& result, const ValuesIndices& wanted) {
   EXPECT_EQ(difference(result.values, wanted.values, 0, 0), "");
@@ -30,7 +30,7 @@ Tensor with_equals(const Shape& shape, DType dtype) {
 }  // namespace
 
 TEST_F(CudaSort, LinesOfEveryLength) {
-  for (DType dtype : kDTypes) {
+  for (DType dtype : kSortedDTypes) {
     for (const int64_t length : {1, 2, 31, 300, 1024, 1025, 2500}) {
       // Keys of 32 bits and of 64 are sorted by kernels of their own; dtypes give keys alone.
       if (length > 1000 && dtype != f32 && dtype != i64) continue;
@@ -63,7 +63,7 @@ TEST_F(CudaSort, FewOfManyInOrderOrInPlace) {
 }
 
 TEST_F(CudaSort, UniqueElements) {
-  for (DType dtype : kDTypes) {
+  for (DType dtype : kSortedDTypes) {
     for (const int64_t length : {0, 1, 300, 5000}) {
       if (length > 1000 && dtype != f32) continue;  // more than one chunk of results
       SCOPED_TRACE(std::string(name(dtype)) + " " + std::to_string(length));

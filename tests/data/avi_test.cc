@@ -75,7 +75,7 @@ struct Parsed {
   AviIndex index;
 };
 
-std::string error_in(const std::string& text) {
+std::string error_in_avi(const std::string& text) {
   return error_of([&] { Parsed{text}.frames(); });
 }
 
@@ -155,18 +155,18 @@ TEST(Avi, ReadsOpenDmlsIndexes) {
             kFrames);
   std::string bad = file;
   bad.replace(ix00 + 8 + 24, 4, words({0x7fffffff}));
-  EXPECT_EQ(error_in(bad),
+  EXPECT_EQ(error_in_avi(bad),
             "a.avi: AVI frame must lie inside the file, got frame 0 of 5 bytes at byte " +
                 std::to_string(0x7fffffffull + movi - 8) + " of " + std::to_string(bad.size()));
   bad = file;
   bad.replace(ix00 + 8 + 4, 4, words({3}));
-  EXPECT_EQ(error_in(bad),
+  EXPECT_EQ(error_in_avi(bad),
             "a.avi: AVI index must be as long as its entries, got 3 entries in 40 "
             "bytes at byte " +
                 std::to_string(ix00 + 8));
   bad = file;
   bad.replace(slot, 4, words({movi + 4}));
-  EXPECT_EQ(error_in(bad),
+  EXPECT_EQ(error_in_avi(bad),
             "a.avi: AVI indx must point at indexes, got \"00dc\" of 5 bytes at byte " +
                 std::to_string(movi + 4));
 }
@@ -176,39 +176,39 @@ TEST(Avi, RepeatsForAnEmptyFrame) {
       chunk("00dc", "a") + chunk("00dc", "") + chunk("00dc", "") + chunk("00dc", "b");
   EXPECT_EQ(Parsed(avi(video_stream(), movi)).frames(),
             (std::vector<std::string>{"a", "a", "a", "b"}));
-  EXPECT_TRUE(error_in(avi(video_stream(), chunk("00dc", "") + chunk("00dc", "b")))
+  EXPECT_TRUE(error_in_avi(avi(video_stream(), chunk("00dc", "") + chunk("00dc", "b")))
                   .starts_with("a.avi: AVI file's first frame must not be empty, got frame 0 of 0 "
                                "bytes at byte "));
 }
 
 TEST(Avi, RefusesWhatIsWrong) {
-  EXPECT_EQ(error_in("RIFFxxxxWAVE"),
+  EXPECT_EQ(error_in_avi("RIFFxxxxWAVE"),
             "a.avi: AVI file must start with \"RIFF\", its size and \"AVI \", got 12 bytes without "
             "them");
-  EXPECT_EQ(error_in(avi("", kMovi)),
+  EXPECT_EQ(error_in_avi(avi("", kMovi)),
             "a.avi: AVI file must have a video stream, got 0 streams, none of video");
-  EXPECT_EQ(error_in(chunk("RIFF", "AVI " + list("hdrl", video_stream()))),
+  EXPECT_EQ(error_in_avi(chunk("RIFF", "AVI " + list("hdrl", video_stream()))),
             "a.avi: AVI file must have a list \"movi\", got none in 148 bytes");
-  EXPECT_EQ(error_in(avi(video_stream(), chunk("01dc", "x"))),
+  EXPECT_EQ(error_in_avi(avi(video_stream(), chunk("01dc", "x"))),
             "a.avi: AVI file must have frames, got none of stream 0");
-  EXPECT_TRUE(error_in(avi(list("strl", strh("vids", "MJPG") + strf("MJPG", 0, 3)), kMovi))
+  EXPECT_TRUE(error_in_avi(avi(list("strl", strh("vids", "MJPG") + strf("MJPG", 0, 3)), kMovi))
                   .starts_with("a.avi: AVI video must have a positive width and height, got 0 x 3 "
                                "at byte "));
   const std::string file = avi(video_stream(), kMovi, chunk("idx1", entry("00dc", 4, 5)));
-  EXPECT_EQ(error_in(file.substr(0, file.size() - 1)),
+  EXPECT_EQ(error_in_avi(file.substr(0, file.size() - 1)),
             "a.avi: AVI chunk must end inside the list or file that it is in, got \"RIFF\" of " +
                 std::to_string(file.size() - 8) + " bytes at byte 0, which ends at byte " +
                 std::to_string(file.size() - 1));
   const std::string movi = std::to_string(file.find("movi"));
-  EXPECT_EQ(error_in(avi(video_stream(), kMovi, chunk("idx1", entry("00dc", 4, 4)))),
+  EXPECT_EQ(error_in_avi(avi(video_stream(), kMovi, chunk("idx1", entry("00dc", 4, 4)))),
             "a.avi: AVI index and chunk must agree about a frame's size, got 4 and 5 bytes for "
             "frame 0 at byte " +
                 std::to_string(file.find("first") - 8));
-  EXPECT_TRUE(error_in(avi(video_stream(), kMovi, chunk("idx1", entry("00dc", 5, 4))))
+  EXPECT_TRUE(error_in_avi(avi(video_stream(), kMovi, chunk("idx1", entry("00dc", 5, 4))))
                   .starts_with("a.avi: AVI idx1 must point at the frames, got bytes "));
-  EXPECT_TRUE(
-      error_in(avi(video_stream(), kMovi, chunk("idx1", entry("00dc", 4, 5) + entry("00dc", 6, 5))))
-          .starts_with("a.avi: AVI index must point at the frames, got \""));
+  EXPECT_TRUE(error_in_avi(avi(video_stream(), kMovi,
+                               chunk("idx1", entry("00dc", 4, 5) + entry("00dc", 6, 5))))
+                  .starts_with("a.avi: AVI index must point at the frames, got \""));
   EXPECT_EQ(error_of([&] { Parsed{file}.frame(1); }),
             "a.avi: frame must be 0 to the number of frames - 1, got 1 of 1");
 }
@@ -218,12 +218,12 @@ TEST(Avi, StandsDamage) {
   const std::string file =
       avi(video_stream(), kMovi, chunk("idx1", entry("00dc", 4, 5) + entry("00dc", 18, 7)));
   for (size_t length = 0; length < file.size(); ++length)
-    EXPECT_TRUE(error_in(file.substr(0, length)).starts_with("a.avi: ")) << length;
+    EXPECT_TRUE(error_in_avi(file.substr(0, length)).starts_with("a.avi: ")) << length;
   for (size_t i = 0; i < file.size(); ++i) {
     for (const int change : {0x01, 0x80, 0xff}) {
       std::string damaged = file;
       damaged[i] = static_cast<char>(damaged[i] ^ change);
-      const std::string error = error_in(damaged);
+      const std::string error = error_in_avi(damaged);
       EXPECT_TRUE(error == "no error" || error.starts_with("a.avi: ")) << error;
     }
   }

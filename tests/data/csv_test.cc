@@ -29,7 +29,7 @@ Records records_of(std::string_view text, const CsvOptions& options = {}) {
   return records;
 }
 
-std::string error_in(std::string_view text, const CsvOptions& options = {}) {
+std::string error_of_csv(std::string_view text, const CsvOptions& options = {}) {
   return error_of([&] { records_of(text, options); });
 }
 
@@ -122,35 +122,35 @@ TEST(Csv, ReadsNumbers) {
 }
 
 TEST(Csv, RefusesWhatIsWrong) {
-  EXPECT_EQ(error_in(""), "read_csv: t.csv:1: a table must have a line at least, got none");
+  EXPECT_EQ(error_of_csv(""), "read_csv: t.csv:1: a table must have a line at least, got none");
   EXPECT_EQ(
-      error_in("a,b\n1,2\n1,2,3\n"),
+      error_of_csv("a,b\n1,2\n1,2,3\n"),
       "read_csv: t.csv:3: a record must have as many fields as there are columns, got 3 of 2");
   EXPECT_EQ(
-      error_in("a,b\n1\n"),
+      error_of_csv("a,b\n1\n"),
       "read_csv: t.csv:2: a record must have as many fields as there are columns, got 1 of 2");
-  EXPECT_EQ(error_in("a,b\n1,\"2\n3,4\n"),
+  EXPECT_EQ(error_of_csv("a,b\n1,\"2\n3,4\n"),
             "read_csv: t.csv:2: a quoted field must end with a quote, got the end of the file");
   EXPECT_EQ(
-      error_in("a,b\n1,\"2\"x\n"),
+      error_of_csv("a,b\n1,\"2\"x\n"),
       "read_csv: t.csv:2: a quoted field must end with its closing quote, got \"x\" after it");
-  EXPECT_EQ(error_in("a,b\n1,2\"\n"),
+  EXPECT_EQ(error_of_csv("a,b\n1,2\"\n"),
             "read_csv: t.csv:2: a field with a quote in it must be in quotes, got a quote");
-  EXPECT_EQ(error_in("a,b\r1,2\r"),
+  EXPECT_EQ(error_of_csv("a,b\r1,2\r"),
             "read_csv: t.csv:1: a carriage return must be followed by a line feed, got none");
-  EXPECT_EQ(error_in(std::string_view("a,b\n1,\0\n", 8)),
+  EXPECT_EQ(error_of_csv(std::string_view("a,b\n1,\0\n", 8)),
             "read_csv: t.csv:2: text must not hold a zero byte, got one at byte 6");
-  EXPECT_EQ(error_in("a,b,a\n"),
+  EXPECT_EQ(error_of_csv("a,b,a\n"),
             "read_csv: t.csv:1: columns must have different names, got \"a\" twice");
   EXPECT_EQ(
-      error_in("a,b\n12345678,12345678\n", {.max_record_bytes = 10}),
+      error_of_csv("a,b\n12345678,12345678\n", {.max_record_bytes = 10}),
       "read_csv: t.csv:2: a record must not be longer than max_record_bytes, got more than 10");
   EXPECT_EQ(
-      error_in("a\n" + std::string(50, ','), {.max_record_bytes = 10}),
+      error_of_csv("a\n" + std::string(50, ','), {.max_record_bytes = 10}),
       "read_csv: t.csv:2: a record must not be longer than max_record_bytes, got more than 10");
   EXPECT_EQ(error_of([] { reader_of("a,b\n").column("EF"); }),
             "read_csv: t.csv:1: a column must be called \"EF\", got \"a\", \"b\"");
-  EXPECT_EQ(error_in("a", {.delimiter = '"'}),
+  EXPECT_EQ(error_of_csv("a", {.delimiter = '"'}),
             "read_csv: delimiter must not be a quote, a line end or a zero byte, got \"\\\"\"");
   EXPECT_EQ(error_of([] { CsvReader("/nowhere/t.csv"); }),
             "/nowhere/t.csv: file must be readable, got ENOENT (No such file or directory)");

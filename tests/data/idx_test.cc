@@ -28,7 +28,7 @@ std::string bytes(std::string_view digits) {
   return text;
 }
 
-Tensor load(const std::string& contents) {
+Tensor loaded(const std::string& contents) {
   const std::string path = testing::TempDir() + "/" + std::to_string(getpid()) + "_file.idx";
   std::ofstream(path, std::ios::binary) << contents;
   const Tensor tensor = load_idx(path);
@@ -36,38 +36,38 @@ Tensor load(const std::string& contents) {
   return tensor;
 }
 
-std::string error_text(const std::string& contents) {
+std::string error_in_idx(const std::string& contents) {
   return error_of(
       [&] { parse_idx(io::FileBytes::copy("file", std::as_bytes(std::span(contents)))); });
 }
 
 TEST(Idx, ReadsEveryElement) {
-  const Tensor u = load(bytes("0000 0802 00000002 00000003 01 02 03 04 05 fa"));
+  const Tensor u = loaded(bytes("0000 0802 00000002 00000003 01 02 03 04 05 fa"));
   EXPECT_EQ(u.dtype(), u8);
   EXPECT_EQ(u.shape(), (Shape{2, 3}));
   EXPECT_EQ(u.to_vector<int>(), (std::vector<int>{1, 2, 3, 4, 5, 250}));
-  const Tensor b = load(bytes("0000 0901 00000003 80 7f ff"));
+  const Tensor b = loaded(bytes("0000 0901 00000003 80 7f ff"));
   EXPECT_EQ(b.dtype(), i32);
   EXPECT_EQ(b.to_vector<int>(), (std::vector<int>{-128, 127, -1}));
-  const Tensor s = load(bytes("0000 0b01 00000003 8000 7fff 0102"));
+  const Tensor s = loaded(bytes("0000 0b01 00000003 8000 7fff 0102"));
   EXPECT_EQ(s.dtype(), i32);
   EXPECT_EQ(s.to_vector<int>(), (std::vector<int>{-32768, 32767, 258}));
-  const Tensor i = load(bytes("0000 0c01 00000002 80000000 01020304"));
+  const Tensor i = loaded(bytes("0000 0c01 00000002 80000000 01020304"));
   EXPECT_EQ(i.dtype(), i32);
   EXPECT_EQ(i.to_vector<int64_t>(), (std::vector<int64_t>{-2147483648, 16909060}));
-  const Tensor f = load(bytes("0000 0d01 00000003 3fc00000 c0000000 7fc00000"));
+  const Tensor f = loaded(bytes("0000 0d01 00000003 3fc00000 c0000000 7fc00000"));
   EXPECT_EQ(f.dtype(), f32);
   EXPECT_EQ(f.at<float>({0}), 1.5f);
   EXPECT_EQ(f.at<float>({1}), -2.f);
   EXPECT_TRUE(std::isnan(f.at<float>({2})));
-  const Tensor d = load(bytes("0000 0e01 00000002 3ff8000000000000 c000000000000000"));
+  const Tensor d = loaded(bytes("0000 0e01 00000002 3ff8000000000000 c000000000000000"));
   EXPECT_EQ(d.dtype(), f64);
   EXPECT_EQ(d.to_vector<double>(), (std::vector<double>{1.5, -2}));
 }
 
 TEST(Idx, ReadsEmptyArrays) {
-  EXPECT_EQ(load(bytes("0000 0803 00000000 0000001c 0000001c")).shape(), (Shape{0, 28, 28}));
-  EXPECT_EQ(load(bytes("0000 0c01 00000000")).shape(), Shape{0});
+  EXPECT_EQ(loaded(bytes("0000 0803 00000000 0000001c 0000001c")).shape(), (Shape{0, 28, 28}));
+  EXPECT_EQ(loaded(bytes("0000 0c01 00000000")).shape(), Shape{0});
 }
 
 // Python's gzip made these.
@@ -79,35 +79,37 @@ const char* const kTwoMembers =
 
 TEST(Idx, ReadsGzippedFiles) {
   for (const char* file : {kGzipped, kTwoMembers}) {
-    const Tensor u = load(bytes(file));
+    const Tensor u = loaded(bytes(file));
     EXPECT_EQ(u.shape(), (Shape{2, 3}));
     EXPECT_EQ(u.to_vector<int>(), (std::vector<int>{1, 2, 3, 4, 5, 250}));
   }
 }
 
 TEST(Idx, RefusesWhatIsNotSound) {
-  EXPECT_EQ(error_text(""), "file: IDX header must be whole, got 0 of 4 bytes of it");
-  EXPECT_EQ(error_text(bytes("0000 08")), "file: IDX header must be whole, got 3 of 4 bytes of it");
-  EXPECT_EQ(error_text(bytes("0000 0802 00000002")),
+  EXPECT_EQ(error_in_idx(""), "file: IDX header must be whole, got 0 of 4 bytes of it");
+  EXPECT_EQ(error_in_idx(bytes("0000 08")),
+            "file: IDX header must be whole, got 3 of 4 bytes of it");
+  EXPECT_EQ(error_in_idx(bytes("0000 0802 00000002")),
             "file: IDX header must be whole, got 4 of 8 bytes of it");
-  EXPECT_EQ(error_text("GIF8"), "file: IDX file must start with two bytes of 0, got \"GIF8\"");
+  EXPECT_EQ(error_in_idx("GIF8"), "file: IDX file must start with two bytes of 0, got \"GIF8\"");
   EXPECT_EQ(
-      error_text(bytes("0000 0a01 00000000")),
+      error_in_idx(bytes("0000 0a01 00000000")),
       "file: IDX element must be 8 (unsigned byte), 9 (signed byte), 11 (short), 12 (int), 13 "
       "(float) or 14 (double), got 10");
-  EXPECT_EQ(error_text(bytes("0000 0800")), "file: IDX array must have 1 to 12 dimensions, got 0");
-  EXPECT_EQ(error_text(bytes("0000 08ff")),
+  EXPECT_EQ(error_in_idx(bytes("0000 0800")),
+            "file: IDX array must have 1 to 12 dimensions, got 0");
+  EXPECT_EQ(error_in_idx(bytes("0000 08ff")),
             "file: IDX array must have 1 to 12 dimensions, got 255");
-  EXPECT_EQ(error_text(bytes("0000 0801 00000003 01 02")),
+  EXPECT_EQ(error_in_idx(bytes("0000 0801 00000003 01 02")),
             "file: data must be as long as the shape says, got 2 bytes for shape [3] of 1-byte "
             "elements");
-  EXPECT_EQ(error_text(bytes("0000 0801 00000001 01 02")),
+  EXPECT_EQ(error_in_idx(bytes("0000 0801 00000001 01 02")),
             "file: data must be as long as the shape says, got 2 bytes for shape [1] of 1-byte "
             "elements");
-  EXPECT_EQ(error_text(bytes("0000 0e03 ffffffff ffffffff ffffffff")),
+  EXPECT_EQ(error_in_idx(bytes("0000 0e03 ffffffff ffffffff ffffffff")),
             "file: shape x item size must fit in 63 bits, got [4294967295,4294967295,4294967295] "
             "of 64 bits");
-  EXPECT_EQ(error_text(bytes("0000 0802 ffffffff 10000000")),
+  EXPECT_EQ(error_in_idx(bytes("0000 0802 ffffffff 10000000")),
             "file: data must be as long as the shape says, got 0 bytes for shape "
             "[4294967295,268435456] of 1-byte elements");
 }
@@ -115,18 +117,18 @@ TEST(Idx, RefusesWhatIsNotSound) {
 TEST(Idx, RefusesDamagedGzip) {
   const std::string whole = bytes(kGzipped);
   for (size_t size = 2; size < whole.size(); ++size) {
-    const std::string text = error_text(whole.substr(0, size));
+    const std::string text = error_in_idx(whole.substr(0, size));
     EXPECT_TRUE(text.starts_with("file: gzip data must be sound, got the end of the file")) << text;
   }
   std::string flipped = whole;
   flipped[whole.size() - 8] ^= 1;  // the checksum
-  EXPECT_EQ(error_text(flipped),
+  EXPECT_EQ(error_in_idx(flipped),
             "file: gzip data must be sound, got incorrect data check after 18 bytes");
-  EXPECT_TRUE(error_text(whole + "junk").starts_with("file: gzip data must be sound, got "));
-  EXPECT_EQ(error_text(whole + whole),
+  EXPECT_TRUE(error_in_idx(whole + "junk").starts_with("file: gzip data must be sound, got "));
+  EXPECT_EQ(error_in_idx(whole + whole),
             "file: contents must end where they should, got more than 18 bytes");
   // It claims 4294967295 x 16 x 16 bytes.
-  EXPECT_EQ(error_text(bytes("1f8b08000000000002036360e060fe0f040c0c0c02200c00db87559b10000000")),
+  EXPECT_EQ(error_in_idx(bytes("1f8b08000000000002036360e060fe0f040c0c0c02200c00db87559b10000000")),
             "file: data must be as long as the shape says, got at most 33026 bytes for shape "
             "[4294967295,16,16] of 1-byte elements");
 }

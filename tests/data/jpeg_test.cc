@@ -9,11 +9,11 @@
 namespace aorta::data {
 namespace {
 
-std::span<const std::byte> bytes_of(const Tensor& file) {
+std::span<const std::byte> file_bytes(const Tensor& file) {
   return {static_cast<const std::byte*>(file.data()), static_cast<size_t>(file.numel())};
 }
 
-std::span<const std::byte> bytes_of(const std::string& file) {
+std::span<const std::byte> file_bytes(const std::string& file) {
   return std::as_bytes(std::span(file.data(), file.size()));
 }
 
@@ -26,7 +26,7 @@ TEST(Jpeg, GivesOpencvsPixels) {
   EXPECT_EQ(cases.size(), 12u);
   for (const auto& [name, arrays] : cases) {
     SCOPED_TRACE(name);
-    const auto file = bytes_of(arrays.at("file"));
+    const auto file = file_bytes(arrays.at("file"));
     const Tensor& rgb = arrays.at("rgb");  // (H, W, 3)
     const Tensor& gray = arrays.at("gray");
     EXPECT_EQ(decode_jpeg(file, ImageMode::rgb).to_vector<int>(),
@@ -55,26 +55,26 @@ TEST(Jpeg, TakesTheStandardTablesWhereNoneAreStored) {
   EXPECT_EQ(text_of(bare).find("\xff\xc4"), std::string::npos);
   const auto expected = cases.at("420").at("rgb").permute({2, 0, 1}).to_vector<int>();
   for (const char* before : {"progressive", "low", "gray"}) {
-    decode_jpeg(bytes_of(cases.at(before).at("file")));
-    EXPECT_EQ(decode_jpeg(bytes_of(bare)).to_vector<int>(), expected) << before;
+    decode_jpeg(file_bytes(cases.at(before).at("file")));
+    EXPECT_EQ(decode_jpeg(file_bytes(bare)).to_vector<int>(), expected) << before;
   }
 }
 
 TEST(Jpeg, RefusesWhatIsCutOrDamaged) {
   const auto cases = fixture("jpeg.npz");
   const std::string whole = text_of(cases.at("420").at("file"));
-  EXPECT_EQ(error_of([&] { decode_jpeg(bytes_of(whole.substr(0, 1)), ImageMode::rgb, "a.jpg"); }),
+  EXPECT_EQ(error_of([&] { decode_jpeg(file_bytes(whole.substr(0, 1)), ImageMode::rgb, "a.jpg"); }),
             "a.jpg: JPEG image must start with the bytes ff d8, got 1 bytes without them");
-  EXPECT_EQ(error_of([&] { decode_jpeg(bytes_of("no" + whole), ImageMode::rgb, "a.jpg"); }),
+  EXPECT_EQ(error_of([&] { decode_jpeg(file_bytes("no" + whole), ImageMode::rgb, "a.jpg"); }),
             "a.jpg: JPEG image must start with the bytes ff d8, got " +
                 std::to_string(whole.size() + 2) + " bytes without them");
-  EXPECT_EQ(error_of([&] { decode_jpeg(bytes_of(whole.substr(0, whole.size() / 2))); }),
+  EXPECT_EQ(error_of([&] { decode_jpeg(file_bytes(whole.substr(0, whole.size() / 2))); }),
             "decode_jpeg: JPEG image must be sound, got Premature end of JPEG file");
   for (const auto& [name, arrays] : cases) {
     const std::string file = text_of(arrays.at("file"));
     for (size_t length = 0; length < file.size() - 2; length += 1 + file.size() / 150) {
       EXPECT_TRUE(error_of([&] {
-                    decode_jpeg(bytes_of(file.substr(0, length)));
+                    decode_jpeg(file_bytes(file.substr(0, length)));
                   }).starts_with("decode_jpeg: JPEG image must "))
           << name << " cut to " << length;
     }
@@ -82,7 +82,7 @@ TEST(Jpeg, RefusesWhatIsCutOrDamaged) {
     for (size_t i = 0; i < file.size(); i += 1 + file.size() / 200) {
       std::string damaged = file;
       damaged[i] = static_cast<char>(damaged[i] ^ 0x55);
-      const std::string error = error_of([&] { decode_jpeg(bytes_of(damaged)); });
+      const std::string error = error_of([&] { decode_jpeg(file_bytes(damaged)); });
       EXPECT_TRUE(error == "no error" || error.starts_with("decode_jpeg: JPEG image must "))
           << error;
     }
@@ -94,14 +94,14 @@ TEST(Jpeg, ChecksSizesBeforeItTakesMemory) {
   const size_t frame = file.find("\xff\xc2");
   ASSERT_NE(frame, std::string::npos);
   file.replace(frame + 5, 4, "\xfe\xff\xfe\xff", 4);
-  EXPECT_EQ(error_of([&] { decode_jpeg(bytes_of(file)); }),
+  EXPECT_EQ(error_of([&] { decode_jpeg(file_bytes(file)); }),
             "decode_jpeg: JPEG image must have at most 134217728 pixels, got 65279 x 65279");
   const Tensor place = empty({3, 32, 47}, {.dtype = u8});
   const Tensor sound = fixture("jpeg.npz").at("420").at("file");
-  EXPECT_EQ(error_of([&] { decode_jpeg_into(bytes_of(sound), place, "b.jpg"); }),
+  EXPECT_EQ(error_of([&] { decode_jpeg_into(file_bytes(sound), place, "b.jpg"); }),
             "b.jpg: JPEG image must have the size of its place, got 32 x 48 for 32 x 47");
   EXPECT_EQ(error_of([&] {
-              decode_jpeg_into(bytes_of(sound), empty({3, 32, 48}));
+              decode_jpeg_into(file_bytes(sound), empty({3, 32, 48}));
             }),
             "decode_jpeg: image must be u8 (C, H, W) on the CPU, C = 1 or 3, got f32 [3,32,48] "
             "on cpu");
@@ -112,11 +112,11 @@ TEST(Jpeg, WritesWhatItReads) {
   const Tensor fine = encode_jpeg(image, 100), coarse = encode_jpeg(image, 20);
   EXPECT_LT(coarse.numel(), fine.numel());
   // Colour is stored at half resolution, so that even quality 100 loses some.
-  EXPECT_LT(mean_difference(decode_jpeg(bytes_of(fine)), image), 4);
-  EXPECT_GT(mean_difference(decode_jpeg(bytes_of(coarse)), image),
-            mean_difference(decode_jpeg(bytes_of(fine)), image));
+  EXPECT_LT(mean_difference(decode_jpeg(file_bytes(fine)), image), 4);
+  EXPECT_GT(mean_difference(decode_jpeg(file_bytes(coarse)), image),
+            mean_difference(decode_jpeg(file_bytes(fine)), image));
   const Tensor gray = test_picture(16, 24, 3, 1);
-  EXPECT_LT(mean_difference(decode_jpeg(bytes_of(encode_jpeg(gray, 100))), gray), 1);
+  EXPECT_LT(mean_difference(decode_jpeg(file_bytes(encode_jpeg(gray, 100))), gray), 1);
   // The strides of the image don't matter.
   const Tensor interleaved = image.permute({1, 2, 0}).contiguous().permute({2, 0, 1});
   EXPECT_EQ(text_of(encode_jpeg(interleaved, 90)), text_of(encode_jpeg(image, 90)));

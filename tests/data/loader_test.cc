@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include <aorta/tests/data/indices.h>
 #include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {
-
-using Indices = std::vector<int64_t>;
 
 // Sample i: "index" i, "noise" two numbers of its generator, "pair" {i, 10 i} as f64.
 class Numbers : public Dataset {
@@ -58,12 +57,6 @@ Indices indices_of(DataLoader& loader) {
   Indices all;
   for (const Batch& batch : loader)
     for (const int64_t index : batch["index"].to_vector<int64_t>()) all.push_back(index);
-  return all;
-}
-
-Indices first(int64_t count) {
-  Indices all(static_cast<size_t>(count));
-  std::iota(all.begin(), all.end(), 0);
   return all;
 }
 

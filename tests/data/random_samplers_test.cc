@@ -9,29 +9,12 @@
 #include <numeric>
 #include <set>
 
+#include <aorta/tests/data/indices.h>
 #include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {
-
-using Indices = std::vector<int64_t>;
-
-Indices draw(const Sampler& sampler, uint64_t seed = 1, int64_t epoch = 0) {
-  Generator random(seed);
-  return sampler.indices(epoch, random);
-}
-
-Indices sorted(Indices indices) {
-  std::sort(indices.begin(), indices.end());
-  return indices;
-}
-
-Indices first(int64_t count) {
-  Indices all(static_cast<size_t>(count));
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
 
 TEST(SubsetRandomSampler, GivesEachIndexOnceInRandomOrder) {
   Indices odd;

@@ -17,7 +17,7 @@
 namespace aorta::data {
 namespace {
 
-constexpr StartMethod kMethods[] = {StartMethod::zygote, StartMethod::fork};
+constexpr StartMethod kForkingMethods[] = {StartMethod::zygote, StartMethod::fork};
 #if defined(__SANITIZE_ADDRESS__)
 // The sanitizer looks at a SIGSEGV for longer than the epoch takes.
 const std::vector<int> kDeaths{SIGKILL, SIGABRT};
@@ -36,7 +36,7 @@ TEST(WorkerFaults, ASampleThatEndsWorkersIsAnErrorAndTheRestArrives) {
       {Trouble::abort, "was killed by signal 6 (SIGABRT)"},
       {Trouble::kill, "was killed by signal 9 (SIGKILL)"},
       {Trouble::exit, "exited with code 3"}};
-  for (const StartMethod method : kMethods)
+  for (const StartMethod method : kForkingMethods)
     for (const auto& [trouble, ending] : endings) {
       DataLoader loader(make_dataset<Numbers>(40, trouble, 13),
                         {.batch_size = 4, .num_workers = 2, .seed = 6, .start_method = method});
@@ -64,7 +64,7 @@ TEST(WorkerFaults, ASampleThatEndsWorkersIsAnErrorAndTheRestArrives) {
 
 // Whichever of the samples that a worker reads at once has ended it, the others are read.
 TEST(WorkerFaults, ASampleThatEndsWorkersIsTheOnlyOneThatFails) {
-  for (const StartMethod method : kMethods)
+  for (const StartMethod method : kForkingMethods)
     for (const int workers : {1, 2}) {
       DataLoader loader(make_dataset<Numbers>(40, Trouble::kill, 13, "", 0.005),
                         {.batch_size = 1,
@@ -139,7 +139,7 @@ void expect_overflow_named(const SampleError& error, const std::string& tensor, 
 // It ends its worker, or is an error where it lies within the page of its tensor; the other samples
 // of its batch and all other batches are as they are without it.
 TEST(WorkerFaults, AReadThatWritesBeyondItsTensorHarmsNoOtherSample) {
-  for (const StartMethod method : kMethods)
+  for (const StartMethod method : kForkingMethods)
     for (const std::string tensor : {"index", "noise", "block"})
       for (const int64_t beyond : {1, 5, 64, 5000, 1 << 20, -1, -8, -40, -5000})
         for (const int64_t batch_size : {1, 4}) {
@@ -211,7 +211,7 @@ void expect_frames(const Batch& batch, int64_t length) {
 }
 
 TEST(WorkerFaults, FramesInTheBatchAreGuardedToo) {
-  for (const StartMethod method : kMethods)
+  for (const StartMethod method : kForkingMethods)
     for (const int64_t beyond : {0, 1, 200, 5000, -1, -200, -5000}) {
       SCOPED_TRACE(beyond);
       DataLoader loader(make_dataset<Frames>(beyond),
@@ -247,7 +247,7 @@ TEST(WorkerFaults, FramesInTheBatchAreGuardedToo) {
 
 TEST(WorkerFaults, WhatOneDeathTookIsReadAgain) {
   const std::string flag = testing::TempDir() + "worker_once";
-  for (const StartMethod method : kMethods) {
+  for (const StartMethod method : kForkingMethods) {
     std::ofstream(flag).put('x');
     DataLoader loader(make_dataset<Numbers>(40, Trouble::once, 21, flag),
                       {.batch_size = 4, .num_workers = 2, .seed = 6, .start_method = method});
@@ -363,7 +363,7 @@ TEST(WorkerFaults, AStopAtAnyStepIsTimedOutAndEnded) {
 }
 
 TEST(WorkerFaults, AStoppedWorkerRunsIntoTheTimeoutAndIsEnded) {
-  for (const StartMethod method : kMethods) {
+  for (const StartMethod method : kForkingMethods) {
     std::vector<int> workers;
     {
       DataLoader loader(
@@ -480,7 +480,7 @@ TEST(WorkerFaults, AZygoteThatHasNoMoreMemoryToMapIsOneError) {
 }
 
 TEST(WorkerFaults, TheWorkersParentMayDie) {
-  for (const StartMethod method : kMethods)
+  for (const StartMethod method : kForkingMethods)
     for (const int number : kDeaths)
       for (const int when : {0, 1, 5}) {
         DataLoader loader(make_dataset<Numbers>(120, Trouble::none, 0, "", 0.002),
@@ -504,7 +504,7 @@ TEST(WorkerFaults, TheWorkersParentMayDie) {
 }
 
 TEST(WorkerFaults, AStoppedParentOfWorkersDoesntKeepTheProgram) {
-  for (const StartMethod method : kMethods) {
+  for (const StartMethod method : kForkingMethods) {
     std::vector<int> all;
     {
       DataLoader loader(make_dataset<Numbers>(40),
@@ -522,7 +522,7 @@ TEST(WorkerFaults, AStoppedParentOfWorkersDoesntKeepTheProgram) {
 }
 
 TEST(WorkerFaults, LeavingEarlyEndsTheWorkers) {
-  for (const StartMethod method : kMethods) {
+  for (const StartMethod method : kForkingMethods) {
     DataLoader loader(make_dataset<Numbers>(400, Trouble::none, 0, "", 0.01),
                       {.batch_size = 4, .num_workers = 3, .start_method = method});
     for (const auto& batch : loader) {

@@ -12,7 +12,7 @@ namespace {
 
 using Indices = std::vector<int64_t>;
 
-constexpr StartMethod kMethods[] = {StartMethod::zygote, StartMethod::spawn, StartMethod::fork};
+constexpr StartMethod kAllMethods[] = {StartMethod::zygote, StartMethod::spawn, StartMethod::fork};
 
 // The words 0 ... words - 1, shared out among the workers.
 class Words : public IterableDataset {
@@ -51,7 +51,7 @@ std::vector<Indices> words_of(DataLoader& loader) {
 TEST(WorkerStreams, AreReadInTurn) {
   DataLoader alone(make_dataset<Words>(7), {.batch_size = 2});
   EXPECT_EQ(words_of(alone), (std::vector<Indices>{{0, 1}, {2, 3}, {4, 5}, {6}}));
-  for (const StartMethod method : kMethods) {
+  for (const StartMethod method : kAllMethods) {
     // PyTorch 2.15 gives the same for a dataset that splits range(7) so among 2 and 3 workers.
     DataLoader two(make_dataset<Words>(7),
                    {.batch_size = 2, .num_workers = 2, .start_method = method});
@@ -244,7 +244,7 @@ Tensor lives(int64_t count) { return full({}, count, {.dtype = i64}).share_memor
 
 // 7 can't be read, which is said in its batch and counts as a sample that the stream was asked for.
 TEST(WorkerStreams, GoOnInAnotherWorkerWhereOneDied) {
-  for (const StartMethod method : kMethods)
+  for (const StartMethod method : kAllMethods)
     for (const int workers : {1, 2, 3})
       for (int64_t deadly = 0; deadly < 12; deadly += method == StartMethod::fork ? 1 : 4) {
         const DataLoaderOptions options{
@@ -264,7 +264,7 @@ TEST(WorkerStreams, GoOnInAnotherWorkerWhereOneDied) {
 }
 
 TEST(WorkerStreams, AllGoOnWhenTheWorkersParentDied) {
-  for (const StartMethod method : kMethods)
+  for (const StartMethod method : kAllMethods)
     for (const int64_t deadly : {0, 5, 11}) {
       const DataLoaderOptions options{
           .batch_size = 4, .num_workers = 2, .seed = 5, .start_method = method};
@@ -281,7 +281,7 @@ TEST(WorkerStreams, AllGoOnWhenTheWorkersParentDied) {
 }
 
 TEST(WorkerStreams, OneThatEndsTwoWorkersIsGivenUpAndTheOthersGoOn) {
-  for (const StartMethod method : kMethods) {
+  for (const StartMethod method : kAllMethods) {
     const DataLoaderOptions options{
         .batch_size = 4, .num_workers = 2, .seed = 5, .start_method = method};
     DataLoader whole(make_dataset<Shuffled>(), options);

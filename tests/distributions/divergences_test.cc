@@ -159,7 +159,7 @@ const std::map<std::string, Compare>& pairs() {
   return all;
 }
 
-const std::map<std::string, Fixture>& fixtures() {
+const std::map<std::string, Fixture>& divergences_fixtures() {
   static const auto all = read_cases("divergences");
   return all;
 }
@@ -167,7 +167,7 @@ const std::map<std::string, Fixture>& fixtures() {
 class Divergences : public testing::TestWithParam<std::string> {};
 
 TEST_P(Divergences, AgreeWithPyTorch) {
-  const Fixture& fixture = fixtures().at(GetParam());
+  const Fixture& fixture = divergences_fixtures().at(GetParam());
   const Tensors p = numbered(fixture, "p"), q = numbered(fixture, "q");
   for (const Tensors& group : {p, q})
     for (const Tensor& parameter : group) parameter.requires_grad_();
@@ -187,7 +187,7 @@ TEST_P(Divergences, AgreeWithPyTorch) {
 
 TEST_P(Divergences, HaveSecondDerivatives) {
   const WithoutChecks guard;  // matrices are moved out of their triangle
-  const Fixture& fixture = fixtures().at(GetParam());
+  const Fixture& fixture = divergences_fixtures().at(GetParam());
   Tensors inputs = numbered(fixture, "p");
   const auto count = static_cast<int64_t>(inputs.size());
   for (const Tensor& q : numbered(fixture, "q")) inputs.push_back(q);
@@ -205,24 +205,25 @@ TEST_P(Divergences, HaveSecondDerivatives) {
 
 TEST_P(Divergences, AgreeWithPyTorchInSinglePrecision) {
   if (GetParam() == "bernoulli_ends" || GetParam() == "categorical_zero") return;
-  const Fixture& fixture = fixtures().at(GetParam());
+  const Fixture& fixture = divergences_fixtures().at(GetParam());
   const Tensor divergence =
       pairs().at(GetParam())(numbered(fixture, "p", f32), numbered(fixture, "q", f32));
   EXPECT_EQ(divergence.dtype(), f32);
   EXPECT_TRUE(near(divergence, fixture.at("kl"), 1e-4));
 }
 
-std::vector<std::string> names() {
+std::vector<std::string> names_of_pairs() {
   std::vector<std::string> result;
   for (const auto& [name, compare] : pairs()) result.push_back(name);
   return result;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Divergences, testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(All, Divergences, testing::ValuesIn(names_of_pairs()),
                          [](const auto& test) { return test.param; });
 
 TEST(DivergenceFixtures, HaveACaseEach) {
-  for (const auto& [name, fixture] : fixtures()) EXPECT_TRUE(pairs().contains(name)) << name;
+  for (const auto& [name, fixture] : divergences_fixtures())
+    EXPECT_TRUE(pairs().contains(name)) << name;
 }
 
 // Batches of coins and classes broadcast, as all others do.

@@ -23,14 +23,14 @@ std::shared_ptr<Distribution> make(const std::string& name, Tensors parameters) 
   return makers().at(name)(parameters);
 }
 
-const std::map<std::string, Fixture>& fixtures() {
+const std::map<std::string, Fixture>& values_fixtures() {
   static const auto all = read_cases("values");
   return all;
 }
 
 Tensors leaves_of(const std::string& name) {
   Tensors leaves;
-  for (const Tensor& p : numbered(fixtures().at(name), "p"))
+  for (const Tensor& p : numbered(values_fixtures().at(name), "p"))
     leaves.push_back(p.clone().requires_grad_());
   return leaves;
 }
@@ -40,7 +40,7 @@ class SecondOrder : public testing::TestWithParam<std::string> {};
 TEST_P(SecondOrder, OfWhatCanBeAsked) {
   const WithoutChecks guard;  // values are moved off their simplex, matrices out of their triangle
   const std::string& name = GetParam();
-  const Fixture& fixture = fixtures().at(name);
+  const Fixture& fixture = values_fixtures().at(name);
   Tensors inputs = leaves_of(name);
   const size_t count = inputs.size();
   const bool continuous =
@@ -66,21 +66,21 @@ TEST_P(SecondOrder, OfWhatCanBeAsked) {
   }
 }
 
-std::vector<std::string> names() {
+std::vector<std::string> names_of_moved() {
   std::vector<std::string> result;
   for (const auto& [name, make] : makers())
     if (can_be_moved(name)) result.push_back(name);
   return result;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SecondOrder, testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(All, SecondOrder, testing::ValuesIn(names_of_moved()),
                          [](const auto& test) { return test.param; });
 
 // With the same random numbers, of distributions whose samples are functions of them: those that
 // are made of gamma samples take other numbers where a parameter is moved (see Rsample).
 TEST(SecondOrderOfSamples, AreThoseOfTheirFunction) {
   const WithoutChecks guard;
-  for (const std::string& name : names()) {
+  for (const std::string& name : names_of_moved()) {
     bool of_gammas = false;
     for (const char* with :
          {"gamma", "beta", "chi2", "dirichlet", "student", "fisher", "unbroken", "wishart"})

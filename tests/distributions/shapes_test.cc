@@ -52,13 +52,13 @@ TEST_P(Shapes, OfExpandedOnes) {
   EXPECT_EQ(d->clone()->batch_shape(), d->batch_shape());
 }
 
-std::vector<std::string> names() {
+std::vector<std::string> names_of_all() {
   std::vector<std::string> result;
   for (const auto& [name, make] : makers()) result.push_back(name);
   return result;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Shapes, testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(All, Shapes, testing::ValuesIn(names_of_all()),
                          [](const auto& test) { return test.param; });
 
 TEST(Expanded, KnowTheirClassAndKeepGradients) {

@@ -282,8 +282,8 @@ TEST_P(Values, NameTheParameterOrValueThatIsUndefined) {
   if (GetParam().starts_with("mixture") || GetParam() == "copula") missed.resize(1);
   const std::string type = missed.front()->function;
   const std::vector<OperandNames> makes = declared.method(type, type);
-  EXPECT_TRUE(std::any_of(makes.begin(), makes.end(), [&](const OperandNames& names) {
-    return are_operands(missed, names);
+  EXPECT_TRUE(std::any_of(makes.begin(), makes.end(), [&](const OperandNames& names_of_values) {
+    return are_operands(missed, names_of_values);
   })) << to_string(missed);
   const auto d = make(parameters);
   const std::string wanted =
@@ -341,13 +341,13 @@ TEST_P(Values, GradientsAgreeWithPyTorch) {
   }
 }
 
-std::vector<std::string> names() {
+std::vector<std::string> names_of_values() {
   std::vector<std::string> result;
   for (const auto& [name, make] : makers()) result.push_back(name);
   return result;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Values, testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(All, Values, testing::ValuesIn(names_of_values()),
                          [](const auto& test) { return test.param; });
 
 TEST(ValueFixtures, HaveACaseEach) {

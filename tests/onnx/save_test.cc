@@ -39,7 +39,7 @@
 namespace aorta::onnx {
 namespace {
 
-using Inputs = std::vector<Tensor>;
+using Tensors = std::vector<Tensor>;
 
 // The folder that files and values are left in, for the comparison with onnxruntime; "" for none.
 std::string kept_folder() {
@@ -81,7 +81,7 @@ SavedNetwork network_of(const std::string& name) {
   fail("network_of", "a network must be known", name);
 }
 
-void expect_all_close(const Inputs& results, const Inputs& wanted, double tolerance) {
+void expect_all_close(const Tensors& results, const Tensors& wanted, double tolerance) {
   ASSERT_EQ(results.size(), wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) {
     SCOPED_TRACE("output " + std::to_string(i));
@@ -89,8 +89,8 @@ void expect_all_close(const Inputs& results, const Inputs& wanted, double tolera
   }
 }
 
-void keep(const std::string& name, const std::string& file, const Inputs& inputs,
-          const Inputs& outputs) {
+void keep(const std::string& name, const std::string& file, const Tensors& inputs,
+          const Tensors& outputs) {
   if (kept_folder().empty()) return;
   const std::filesystem::path folder = kept_folder();
   std::filesystem::copy_file(file, folder / (name + ".onnx"),
@@ -106,7 +106,7 @@ void keep(const std::string& name, const std::string& file, const Inputs& inputs
 class Saved : public ::testing::TestWithParam<std::string> {
  protected:
   Saved() { network.net->eval(); }
-  Inputs values(const Inputs& inputs) const {
+  Tensors values(const Tensors& inputs) const {
     const NoGradGuard no_grad;
     return network.run(inputs);
   }
@@ -117,7 +117,7 @@ class Saved : public ::testing::TestWithParam<std::string> {
 
 TEST_P(Saved, IsWhatItWasWhenLoadedAndSavedAgain) {
   save(*network.net, network.examples, network.run, file, network.options);
-  const Inputs wanted = values(network.others);
+  const Tensors wanted = values(network.others);
   if (GetParam().starts_with("model_")) {  // whose results are no constants
     const Tensor apart = wanted[0].select(0, 0) - wanted[0].select(0, 1);
     ASSERT_GT(apart.abs().max().item<double>(), 1e-4 * wanted[0].abs().max().item<double>());
@@ -136,7 +136,7 @@ class SavedToTrain : public Saved {};
 TEST_P(SavedToTrain, HasTheSameGradients) {
   save(*network.net, network.examples, network.run, file, network.options);
   Model net = load(file);
-  const auto backward = [](const Inputs& outputs) {
+  const auto backward = [](const Tensors& outputs) {
     Tensor loss = zeros({}, {.dtype = f64});
     for (const Tensor& output : outputs)
       if (output.requires_grad()) loss = loss + output.to(f64).square().mean();
@@ -237,7 +237,7 @@ TEST(OnnxSave, SavesALoadedNetworkInsideAnother) {
     network.net->eval();
     save(*network.net, network.examples, network.run, folder.file("inner.onnx"), network.options);
     const Model inner = load(folder.file("inner.onnx"));
-    const auto run = [&](const Inputs& x) { return Inputs{inner(x)[0] * 2, inner(x).back()}; };
+    const auto run = [&](const Tensors& x) { return Tensors{inner(x)[0] * 2, inner(x).back()}; };
     save(inner, network.examples, run, folder.file("outer.onnx"));
     const NoGradGuard no_grad;
     expect_all_close(load(folder.file("outer.onnx"))(network.others), run(network.others), 1e-5);
@@ -322,8 +322,8 @@ TEST(OnnxSave, SavesAgainWhatItGivesWithoutANode) {
   nn::Linear net(4, 3);
   save(
       net, {randn({2, 4})},
-      [&](const Inputs& x) {
-        return Inputs{net(x[0]), arange(3), net.weight};
+      [&](const Tensors& x) {
+        return Tensors{net(x[0]), arange(3), net.weight};
       },
       file);
   Model loaded = load(file);
@@ -465,7 +465,7 @@ TEST(OnnxSave, RefusesWhatDependsOnTheElementsOfALine) {
   const std::string error = error_of([&] {
     save(
         net, {randn({2, 4}), tensor({3, 7}, {.dtype = i64})},
-        [](const Inputs& x) { return Inputs{x[0] * x[1].select(0, 0).item<int64_t>()}; },
+        [](const Tensors& x) { return Tensors{x[0] * x[1].select(0, 0).item<int64_t>()}; },
         folder.file("net.onnx"));
   });
   EXPECT_TRUE(starts_with(error, "onnx::save: what a network reads besides its inputs")) << error;

@@ -71,12 +71,12 @@ namespace vision_transformer_example {
 namespace aorta::onnx {
 namespace {
 
-using Inputs = std::vector<Tensor>;
+using Tensors = std::vector<Tensor>;
 
 SavedNetwork actor_critic() {
   const auto net = make_net<actor_critic_example::ActorCritic>();
   return {net,
-          [net](const Inputs& x) {
+          [net](const Tensors& x) {
             const auto [chances, value] = (*net)(x[0]);
             return std::vector{chances, value};
           },
@@ -93,7 +93,7 @@ SavedNetwork cart_pole() {
 SavedNetwork char_gpt() {
   const auto net = make_net<char_gpt_example::CharGpt>(19, 12, 16, 2, 2);
   return {net,
-          [net](const Inputs& x) { return std::vector{(*net)(x[0])}; },
+          [net](const Tensors& x) { return std::vector{(*net)(x[0])}; },
           {randint(19, {2, 12})},
           {randint(19, {3, 12})}};
 }
@@ -103,7 +103,7 @@ SavedNetwork ctc_digits() {
   const auto net = make_net<ctc_digits_example::Reader>();
   const Tensor steps = full({2}, 6, {.dtype = i64});
   return {net,
-          [net, steps](const Inputs& x) { return std::vector{(*net)(x[0], steps)}; },
+          [net, steps](const Tensors& x) { return std::vector{(*net)(x[0], steps)}; },
           {randn({2, 1, 28, 24})},
           {randn({2, 1, 28, 24})},
           {.dynamic_batch = false}};
@@ -135,7 +135,7 @@ SavedNetwork graph_attention() {
   const auto net = make_net<graph_attention_example::Net>();
   const Tensor edges = (rand({7, 7}) < 0.4) | eye(7, {.dtype = boolean});
   return {net,
-          [net](const Inputs& x) { return std::vector{(*net)(x[0], x[1])}; },
+          [net](const Tensors& x) { return std::vector{(*net)(x[0], x[1])}; },
           {randn({7, graph_attention_example::kFeatures}), edges},
           {randn({7, graph_attention_example::kFeatures}), edges.t().contiguous()},
           {.dynamic_batch = false, .input_names = {"nodes", "edges"}}};
@@ -145,9 +145,9 @@ SavedNetwork graph_attention() {
 SavedNetwork graph_convolution() {
   const auto net = make_net<graph_convolution_example::Net>();
   const SparseTensor edges = graph_convolution_example::normalized(randint(9, {2, 20}), 9);
-  const auto nodes = [] { return Inputs{randn({9, graph_convolution_example::kFeatures})}; };
+  const auto nodes = [] { return Tensors{randn({9, graph_convolution_example::kFeatures})}; };
   return {net,
-          [net, edges](const Inputs& x) { return std::vector{(*net)(edges, x[0])}; },
+          [net, edges](const Tensors& x) { return std::vector{(*net)(edges, x[0])}; },
           nodes(),
           nodes(),
           {.dynamic_batch = false, .input_names = {"nodes"}}};
@@ -158,10 +158,10 @@ SavedNetwork hogwild() { return image_network(make_net<hogwild_example::Net>(), 
 SavedNetwork lstm_language_model() {
   const auto net = make_net<lstm_example::WordModel>(23, 8);
   const auto inputs = [](int64_t batch) {
-    return Inputs{randint(23, {batch, 5}), randn({2, batch, 8}), randn({2, batch, 8})};
+    return Tensors{randint(23, {batch, 5}), randn({2, batch, 8}), randn({2, batch, 8})};
   };
   return {net,
-          [net](const Inputs& x) {
+          [net](const Tensors& x) {
             const auto [output, state] = (*net)(x[0], LstmState{x[1], x[2]});
             return std::vector{output, state.h, state.c};
           },
@@ -203,7 +203,7 @@ SavedNetwork resume() {
 SavedNetwork siamese() {
   const auto net = make_net<siamese_example::Siamese>();
   return {net,
-          [net](const Inputs& x) { return std::vector{(*net)(x[0], x[1])}; },
+          [net](const Tensors& x) { return std::vector{(*net)(x[0], x[1])}; },
           {randn({2, 1, 28, 28}), randn({2, 1, 28, 28})},
           {randn({3, 1, 28, 28}), randn({3, 1, 28, 28})}};
 }
@@ -222,7 +222,7 @@ SavedNetwork time_series() {
   const auto net = make_net<time_series_example::Waves>(8);
   net->to(f64);
   return {net,
-          [net](const Inputs& x) { return std::vector{(*net)(x[0], 3)}; },
+          [net](const Tensors& x) { return std::vector{(*net)(x[0], 3)}; },
           {randn({2, 5}, {.dtype = f64})},
           {randn({3, 5}, {.dtype = f64})}};
 }
@@ -230,7 +230,7 @@ SavedNetwork time_series() {
 SavedNetwork vae() {
   const auto net = make_net<vae_example::Vae>(784, 40, 8);
   return {net,
-          [net](const Inputs& x) {
+          [net](const Tensors& x) {
             const auto [image, mean, log_variance] = (*net)(x[0], x[1]);
             return std::vector{image, mean, log_variance};
           },

@@ -7,14 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/special_numbers.h>
 
 namespace aorta::optim {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Tensor with_gradient(const std::vector<double>& gradient, DType dtype = DType::f64) {
   const Tensor p =
@@ -29,7 +27,7 @@ TEST(Clip, NormOfAllTensors) {
   EXPECT_DOUBLE_EQ(get_total_norm(tensors).item<double>(), 13);
   EXPECT_DOUBLE_EQ(get_total_norm(tensors, 1).item<double>(), 19);
   EXPECT_DOUBLE_EQ(get_total_norm(tensors, 0).item<double>(), 3);
-  EXPECT_DOUBLE_EQ(get_total_norm(tensors, kInfinity).item<double>(), 12);
+  EXPECT_DOUBLE_EQ(get_total_norm(tensors, kInf).item<double>(), 12);
   EXPECT_NEAR(get_total_norm(tensors, 3).item<double>(), std::cbrt(27 + 64 + 1728), 1e-12);
   EXPECT_EQ(get_total_norm({}).item<double>(), 0);
   // Half types don't overflow.
@@ -59,7 +57,7 @@ TEST(Clip, ByNorm) {
   const Tensor small = with_gradient({3, -4});
   EXPECT_DOUBLE_EQ(clip_grad_norm_({small}, 100).item<double>(), 5);  // not blown up
   EXPECT_EQ(small.grad().to_vector<double>(), (std::vector{3.0, -4.0}));
-  const Tensor bad = with_gradient({kInfinity, 1});
+  const Tensor bad = with_gradient({kInf, 1});
   EXPECT_EQ(error_of([&] { clip_grad_norm_({bad}, 1, 2, true); }),
             "clip_grad_norm_: the norm must be finite, got inf");
   clip_grad_norm_({bad}, 1);
@@ -76,7 +74,7 @@ TEST(Clip, ByNorm) {
 }
 
 TEST(Clip, ByValue) {
-  const Tensor a = with_gradient({3, -4, 0.5, std::nan("")}), b = with_gradient({-kInfinity});
+  const Tensor a = with_gradient({3, -4, 0.5, std::nan("")}), b = with_gradient({-kInf});
   clip_grad_value_({a, b}, 2);
   EXPECT_EQ(a.grad().at<double>({0}), 2);
   EXPECT_EQ(a.grad().at<double>({1}), -2);

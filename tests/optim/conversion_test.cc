@@ -3,8 +3,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
-
-#include "optimizers.h"
+#include <aorta/tests/optim/optimizers.h>
 
 namespace aorta::optim {
 namespace {

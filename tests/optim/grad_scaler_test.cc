@@ -12,15 +12,11 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/special_numbers.h>
 
 namespace aorta::optim {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // Two optimizers, of which now and then one gets an infinity or a NaN, or both do; every other time
 // the first one's gradients are divided beforehand.

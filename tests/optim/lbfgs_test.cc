@@ -16,7 +16,7 @@
 #include <stdexcept>
 
 #include <aorta/tests/error_text.h>
-#include "optimizers.h"
+#include <aorta/tests/optim/optimizers.h>
 
 namespace aorta::optim {
 namespace {

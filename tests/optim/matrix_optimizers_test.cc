@@ -7,7 +7,7 @@
 #include <aorta/core/ops/reduction.h>
 
 #include <aorta/tests/error_text.h>
-#include "optimizers.h"
+#include <aorta/tests/optim/optimizers.h>
 
 namespace aorta::optim {
 namespace {

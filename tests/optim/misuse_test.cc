@@ -8,7 +8,7 @@
 #include <aorta/optim/plateau.h>
 #include <aorta/optim/schedules.h>
 #include <aorta/tests/error_text.h>
-#include "optimizers.h"
+#include <aorta/tests/optim/optimizers.h>
 
 namespace aorta::optim {
 namespace {

@@ -15,7 +15,7 @@
 #include <cstring>
 
 #include <aorta/tests/error_text.h>
-#include "optimizers.h"
+#include <aorta/tests/optim/optimizers.h>
 
 namespace aorta::optim {
 namespace {

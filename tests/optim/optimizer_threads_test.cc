@@ -2,13 +2,12 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/tests/optim/optimizers.h>
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <thread>
-
-#include "optimizers.h"
 
 namespace aorta::optim {
 namespace {

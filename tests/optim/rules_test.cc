@@ -3,7 +3,7 @@
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/tests/error_text.h>
-#include "optimizers.h"
+#include <aorta/tests/optim/optimizers.h>
 
 namespace aorta::optim {
 namespace {

@@ -13,7 +13,7 @@
 #include <aorta/optim/lbfgs.h>
 #include <aorta/optim/oracle_gtest.h>
 #include <aorta/tests/error_text.h>
-#include "optimizers.h"
+#include <aorta/tests/optim/optimizers.h>
 
 namespace aorta::optim {
 namespace {

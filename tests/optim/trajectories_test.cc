@@ -2,12 +2,11 @@
 #include <aorta/core/io/load_save.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/tests/optim/optimizers.h>
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-
-#include "optimizers.h"
 
 namespace aorta::optim {
 namespace {

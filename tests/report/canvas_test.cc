@@ -11,17 +11,15 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <limits>
 #include <numbers>
 #include <span>
 
 #include <aorta/report/canvas.h>
+#include <aorta/tests/special_numbers.h>
 
 namespace aorta::report {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Colour kBlack{0, 0, 0}, kWhite{255, 255, 255};
 
 // What was drawn in white on black, in pixels: each counts by its brightness.
@@ -126,8 +124,8 @@ TEST(Canvas, WhatLiesOutsideIsCutOff) {
 }
 
 TEST(Canvas, WhatIsNotFiniteIsAGap) {
-  const std::pair<double, double> points[] = {{10, 10.5},        {60, 10.5}, {kNan, 5}, {70, 40.5},
-                                              {kInfinity, 40.5}, {80, 90.5}, {90, 90.5}};
+  const std::pair<double, double> points[] = {{10, 10.5},   {60, 10.5}, {kNaN, 5}, {70, 40.5},
+                                              {kInf, 40.5}, {80, 90.5}, {90, 90.5}};
   const Ink two = drawn([&](Canvas& c) { c.polyline(points, kWhite, 2); });
   const Ink apart = drawn([](Canvas& c) {
     c.line(10, 10.5, 60, 10.5, kWhite, 2);
@@ -136,13 +134,13 @@ TEST(Canvas, WhatIsNotFiniteIsAGap) {
   EXPECT_GT(two.area, 100);
   EXPECT_DOUBLE_EQ(two.area, apart.area);
   const Ink none = drawn([&](Canvas& c) {
-    c.line(kNan, 0, 10, 10, kWhite);
-    c.line(0, 0, 10, 10, kWhite, kNan);
-    c.circle(10, kInfinity, 5, kWhite);
-    c.circle(10, 10, kNan, kWhite);
-    c.rectangle(0, 0, kNan, 5, kWhite);
-    c.text("nan", kNan, 10, 12, kWhite);
-    c.text("nan", 10, 10, kNan, kWhite);
+    c.line(kNaN, 0, 10, 10, kWhite);
+    c.line(0, 0, 10, 10, kWhite, kNaN);
+    c.circle(10, kInf, 5, kWhite);
+    c.circle(10, 10, kNaN, kWhite);
+    c.rectangle(0, 0, kNaN, 5, kWhite);
+    c.text("nan", kNaN, 10, 12, kWhite);
+    c.text("nan", 10, 10, kNaN, kWhite);
     c.polyline({}, kWhite);
     c.polyline(std::span(points).first(1), kWhite);
   });

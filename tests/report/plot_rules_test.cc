@@ -4,12 +4,12 @@
 
 #include <cmath>
 #include <cstdio>
-#include <limits>
 
 #include <aorta/report/bar_chart.h>
 #include <aorta/report/markup.h>
 #include <aorta/report/plot.h>
 #include <aorta/tests/report/xml.h>
+#include <aorta/tests/special_numbers.h>
 
 // Lines across a plot, bands and bars, and plots of odd names and numbers. plot_test.cc has the
 // rest.
@@ -18,8 +18,6 @@ namespace aorta::report {
 namespace {
 
 using Numbers = std::vector<double>;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double number(const Element& element, const char* key) {
   return std::stod(element.attributes.at(key));
@@ -44,7 +42,7 @@ double tick(const Plot& plot, char axis, const std::string& label) {
   for (const Element& element : of_class(plot, x ? "x-tick" : "y-tick"))
     if (element.text == label) return number(element, x ? "x" : "y") - (x ? 0 : 4);
   ADD_FAILURE() << "no tick " << label;
-  return kNan;
+  return kNaN;
 }
 
 TEST(PlotRules, StandAtTheirValue) {
@@ -80,7 +78,7 @@ TEST(PlotRules, WidenTheAxisUnlessItsRangeIsGiven) {
 
 TEST(PlotRules, OfNoNumberAreLeftOut) {
   Plot plot({});
-  plot.horizontal("a", kNan).vertical("b", kInfinity).horizontal("c", 1e301);
+  plot.horizontal("a", kNaN).vertical("b", kInf).horizontal("c", 1e301);
   EXPECT_TRUE(of_class(plot, "rule").empty());
   EXPECT_EQ(of_class(plot, "empty").size(), 1u);
   EXPECT_EQ(of_class(Plot({}).horizontal("alone", 3), "rule").size(), 1u);
@@ -94,7 +92,7 @@ TEST(PlotBand, LiesBetweenItsEdgesAndHasItsLinesColour) {
   Plot plot({.x = {"x"}, .y = {"y"}});
   plot.scatter("other", Numbers{0}, Numbers{0});
   plot.line("val", Numbers{0, 1, 2}, Numbers{1, 2, 3});
-  plot.band("val", Numbers{0, 1, kNan, 2}, Numbers{0, 1, 0, 2}, Numbers{2, 3, 0, 4});
+  plot.band("val", Numbers{0, 1, kNaN, 2}, Numbers{0, 1, 0, 2}, Numbers{2, 3, 0, 4});
   const std::vector<Element> bands = of_class(plot, "band");
   ASSERT_EQ(bands.size(), 1u);
   EXPECT_EQ(bands[0].attributes.at("fill"), kPalette[1].light);
@@ -153,7 +151,7 @@ TEST(PlotBars, StandOnZero) {
 TEST(PlotHistogram, CountsAsNumpyDoes) {
   // numpy.histogram([0, 0.5, 1, 1, 2.5, 3, 4], 4) is [2, 2, 1, 2]: the last interval is closed.
   Plot plot({.x = {"x"}, .y = {"y"}});
-  plot.histogram("h", Numbers{0, 0.5, 1, kNan, 1, 2.5, 3, 4, kInfinity}, 4);
+  plot.histogram("h", Numbers{0, 0.5, 1, kNaN, 1, 2.5, 3, 4, kInf}, 4);
   const std::vector<Element> bars = of_class(plot, "bar");
   ASSERT_EQ(bars.size(), 4u);
   const double unit = number(bars[2], "height");
@@ -163,7 +161,7 @@ TEST(PlotHistogram, CountsAsNumpyDoes) {
   // Sturges: 1 + log2(8) intervals for 8 values.
   EXPECT_EQ(of_class(Plot({}).histogram("h", Numbers{1, 2, 3, 4, 5, 6, 7, 8}), "bar").size(), 4u);
   EXPECT_EQ(of_class(Plot({}).histogram("h", Numbers{5, 5, 5}), "bar").size(), 3u);
-  EXPECT_EQ(of_class(Plot({}).histogram("h", Numbers{kNan}), "empty").size(), 1u);
+  EXPECT_EQ(of_class(Plot({}).histogram("h", Numbers{kNaN}), "empty").size(), 1u);
   EXPECT_EQ(of_class(Plot({}).histogram("h", Numbers{}), "empty").size(), 1u);
   EXPECT_EQ(error_of([] { Plot({}).histogram("h", Numbers{1}, -1); }),
             "plot: a histogram must have 0 to 10000 bars, got -1");
@@ -171,7 +169,7 @@ TEST(PlotHistogram, CountsAsNumpyDoes) {
 
 TEST(BarChart, HasLengthsInProportion) {
   const std::string svg =
-      bar_chart("Time", {{"reading", 4.1, "4.1 s"}, {"step", 32.8}, {"gone", kNan}, {"below", -1}});
+      bar_chart("Time", {{"reading", 4.1, "4.1 s"}, {"step", 32.8}, {"gone", kNaN}, {"below", -1}});
   const std::vector<Element> bars = of_class(svg, "bar"), texts = of_class(svg, "value");
   ASSERT_EQ(bars.size(), 4u);
   EXPECT_NEAR(number(bars[1], "width"), 8 * number(bars[0], "width"), 0.1);
@@ -190,7 +188,7 @@ TEST(BarChart, HasLengthsInProportion) {
 TEST(BarChart, TakesAnything) {
   EXPECT_EQ(of_class(bar_chart("", {}), "empty").size(), 1u);
   const std::string svg = bar_chart(
-      "<t>\"", {{std::string(9000, 'w'), 1e308}, {"\xff", 5e-324}, {"inf", kInfinity}, {"", 0}});
+      "<t>\"", {{std::string(9000, 'w'), 1e308}, {"\xff", 5e-324}, {"inf", kInf}, {"", 0}});
   for (const Element& bar : of_class(svg, "bar")) {
     EXPECT_GE(number(bar, "width"), 0);
     EXPECT_LE(number(bar, "x") + number(bar, "width"), 900);
@@ -206,7 +204,7 @@ TEST(PlotOdd, NamesAndNumbersMakeSoundSvg) {
   const std::vector<std::string> names = {
       all,   "",       "a<b>&\"c\"'", "\xf0\x9f\xab\x80 – é", "\xff\xfe", std::string(5000, 'w'),
       "]]>", "</svg>", "\r\n\t"};
-  const Numbers odd = {kNan, kInfinity, -kInfinity, 0, -0., 1e-320, 1e300, -1e300, 1e308, 5};
+  const Numbers odd = {kNaN, kInf, -kInf, 0, -0., 1e-320, 1e300, -1e300, 1e308, 5};
   for (const std::string& name : names)
     for (const double value : odd)
       for (const size_t count : {size_t{0}, size_t{1}, size_t{3}}) {

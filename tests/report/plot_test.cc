@@ -6,19 +6,17 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
-#include <limits>
 #include <sstream>
 
 #include <aorta/report/contour.h>
 #include <aorta/report/plot.h>
 #include <aorta/tests/report/xml.h>
+#include <aorta/tests/special_numbers.h>
 
 namespace aorta::report {
 namespace {
 
 using Numbers = std::vector<double>;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct At {
   double x, y;
@@ -216,8 +214,8 @@ TEST(Plot, TheLegendStandsAboveTheData) {
 
 TEST(Plot, PointsThatAreNotFiniteAreGaps) {
   Plot plot({.title = "", .x = {""}, .y = {""}});
-  const Numbers x{0, 1, 2, 3, 4, 5, 6, kNan};
-  const Numbers y{0, 1, kNan, 3, kInfinity, 1e301, 6, 7};
+  const Numbers x{0, 1, 2, 3, 4, 5, 6, kNaN};
+  const Numbers y{0, 1, kNaN, 3, kInf, 1e301, 6, 7};
   plot.line("", x, y);
   const Picture picture(plot);
   ASSERT_EQ(picture.curves.size(), 1u);  // 0 and 1; 3 and 6 stand alone
@@ -244,7 +242,7 @@ TEST(Plot, ShowsOnePointConstantsAndNothing) {
   }
   for (const Scale scale : {Scale::linear, Scale::log}) {
     Plot empty({.title = "", .x = {"x", scale}, .y = {"y", scale}});
-    empty.line("a", {}, {}).scatter("b", Numbers{kNan}, Numbers{1});
+    empty.line("a", {}, {}).scatter("b", Numbers{kNaN}, Numbers{1});
     EXPECT_NE(empty.svg().find(">no data<"), std::string::npos);
     EXPECT_GE(Picture(empty).x_ticks.size(), 2u);
   }
@@ -336,7 +334,7 @@ TEST(Plot, SaysWhatIsWrong) {
             "plot: the range of a log axis must be at least 1e-300, got 0 for x");
   EXPECT_EQ(text({.y = {"y", Scale::linear, 1, 1}}),
             "plot: an axis must end above where it starts, got 1 to 1 for y");
-  EXPECT_EQ(text({.y = {"y", Scale::linear, -kInfinity}}),
+  EXPECT_EQ(text({.y = {"y", Scale::linear, -kInf}}),
             "plot: the range of an axis must be within 1e300, got -inf for y");
   EXPECT_EQ(text({.width = 10}), "plot: size must be at least 200 x 150 pixels, got 10 x 540");
 }
@@ -378,7 +376,7 @@ TEST(Contours, OfALineASaddleAndAHole) {
     for (const Polyline& branch : branches)
       for (const auto& [x, y] : branch) EXPECT_GT(x * y * level, 0);
   }
-  const Grid hole = sample_grid([](double x, double y) { return x < 0 ? kNan : x - y; },
+  const Grid hole = sample_grid([](double x, double y) { return x < 0 ? kNaN : x - y; },
                                 {.x_low = -1, .y_low = -1, .columns = 21, .rows = 21});
   const std::vector<Polyline> half = contour_lines(hole, 0);
   ASSERT_EQ(half.size(), 1u);

@@ -124,7 +124,7 @@ struct OpenTrainer : Trainer {
 // The network's logits are all its head's bias, and loss and gradient are found by hand: the loss
 // is that of the traced frames' pixels.
 TEST(ClipTrainer3d, LearnsFromTracedFrames) {
-  const std::string folder = testing::tiny_echo_folder("weak_labels", 4);
+  const std::string folder = tiny_echo_folder("weak_labels", 4);
   OpenTrainer trainer(clip_options_for(folder, 3));
   const Segmenter& segmenter = trainer.segmenter();
   {
@@ -149,7 +149,7 @@ TEST(ClipTrainer3d, LearnsFromTracedFrames) {
 
 // Pre-training, the epoch after it, and what lies between.
 TEST(ClipTrainer3d, GoesOnBitForBitFromAnyStep) {
-  TrainOptions options = clip_options_for(testing::tiny_echo_folder("clips_resume", 4), 4);
+  TrainOptions options = clip_options_for(tiny_echo_folder("clips_resume", 4), 4);
   options.pretrain_epochs = 1;
   options.optimizer = "adam";
   options.schedule = "onecycle";
@@ -189,7 +189,7 @@ TEST(ClipTrainer3d, GoesOnBitForBitFromAnyStep) {
 // The squared error of a network whose logits are 0 is the mean square of the grey pixels of the
 // frames in the middle.
 TEST(ClipTrainer3d, PreTrainingFillsInPixels) {
-  TrainOptions options = clip_options_for(testing::tiny_echo_folder("filled_in", 4), 4);
+  TrainOptions options = clip_options_for(tiny_echo_folder("filled_in", 4), 4);
   options.pretrain_epochs = 1;
   OpenTrainer trainer(options);
   {
@@ -206,7 +206,7 @@ TEST(ClipTrainer3d, PreTrainingFillsInPixels) {
 // A part of a batch is both phases of its videos, here 0 and 1, and 2 and 3, as in the epochs
 // after.
 TEST(ClipTrainer3d, PreTrainingNormalisesTheVideosOfAPartTogether) {
-  TrainOptions options = clip_options_for(testing::tiny_echo_folder("parts_filled_in", 4), 3);
+  TrainOptions options = clip_options_for(tiny_echo_folder("parts_filled_in", 4), 3);
   options.pretrain_epochs = 1;
   options.batch_size = 4;
   const OpenTrainer whole(options);
@@ -250,7 +250,7 @@ TEST(ClipSegmenter, ComesBackFromItsState) {
 
 // A pixel's brightness alone: all frames of a split are found as its tracings are drawn.
 TEST(ClipSegmenter, IsEvaluatedOnTracedFrames) {
-  const std::string folder = testing::tiny_echo_folder("evaluated_clips", 2);
+  const std::string folder = tiny_echo_folder("evaluated_clips", 2);
   const Evaluation found = evaluate(pixel_segmenter(4, 1), folder, data::EchoSplit::test,
                                     {.batch_size = 2, .num_workers = 0});
   ASSERT_EQ(found.videos.size(), 2u);

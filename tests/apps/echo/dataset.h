@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-namespace aorta::echo::testing {
+namespace aorta::echo {
 
 /// A folder in EchoNet-Dynamic's layout with videos of a bright ellipse that beats in noise:
 /// `train` videos, and 2 each of VAL and TEST.
@@ -54,4 +54,4 @@ inline std::string tiny_echo_folder(const std::string& name, int train = 6, int 
   return folder;
 }
 
-}  // namespace aorta::echo::testing
+}  // namespace aorta::echo

@@ -234,7 +234,7 @@ TEST_F(ChosenDevice, AutoIsAGpuWhereThereIsOne) {
 
 // A kernel may be missing of an op that no network has, and not of one that the step has.
 TEST_F(ChosenDevice, AutoIsTheCpuWhereTheGpuLacksAKernelOfTheStep) {
-  const TrainOptions options = options_on(testing::tiny_echo_folder("lacks"), "auto");
+  const TrainOptions options = options_on(tiny_echo_folder("lacks"), "auto");
   const Segmenter segmenter = make_segmenter("unet_small", {30, 30, 30}, {50, 50, 50});
   const auto found = [&](Device device) { segmenter.try_on(device); };
   const auto chosen_without = [&](const char* op) {
@@ -276,7 +276,7 @@ TEST(TriedStep, RunsOnTheCpuToo) {
 // A step takes an emulated device seconds, so there are few; from the third one on they are a
 // graph.
 TEST_F(EchoOnADevice, TrainingHasTheLossesOfTheCpuAndGoesOnWithTheSameBits) {
-  const std::string folder = testing::tiny_echo_folder("device");
+  const std::string folder = tiny_echo_folder("device");
   const TrainOptions options = options_on(folder, "cuda:0");
   const std::vector<double> here = losses_on(options, 4);
   expect_near(here, losses_on(options_on(folder, "cpu"), 4));
@@ -284,7 +284,7 @@ TEST_F(EchoOnADevice, TrainingHasTheLossesOfTheCpuAndGoesOnWithTheSameBits) {
 }
 
 TEST_F(EchoOnADevice, TheProgramIsKilledAndHasTheLossesOfTheCpu) {
-  const std::string folder = testing::tiny_echo_folder("program", 12);
+  const std::string folder = tiny_echo_folder("program", 12);
   const auto options = [&](const char* device) {
     TrainOptions given = options_on(folder, device);
     given.batch_size = 1;
@@ -299,7 +299,7 @@ TEST_F(EchoOnADevice, TheProgramIsKilledAndHasTheLossesOfTheCpu) {
 // the optimizer's state.
 TEST_F(EchoOnADevice, AFullDiskEndsTheProgramAndTheCheckpointBeforeStays) {
   const TestFolder folder;
-  TrainOptions options = options_on(testing::tiny_echo_folder("full_disk"), "cuda:0");
+  TrainOptions options = options_on(tiny_echo_folder("full_disk"), "cuda:0");
   options.batch_size = 1;
   const std::string run = folder.file("run"), checkpoint = run + "/checkpoint.safetensors";
   std::map<int64_t, Saved> saved;
@@ -339,7 +339,7 @@ TEST_F(EchoOnADevice, TheProgramHasTheLossesOfTheCpuOnRealVideos) {
 
 TEST_F(EchoOnADevice, SeveralHaveTheLossesOfOne) {
   if (device_count(DeviceType::cuda) < 2) GTEST_SKIP() << "one GPU";
-  const std::string folder = testing::tiny_echo_folder("several");
+  const std::string folder = tiny_echo_folder("several");
   TrainOptions two = options_on(folder, "auto"), one = options_on(folder, "cpu");
   two.devices = "cuda:0,cuda:1";
   two.batch_size = one.batch_size = 4;
@@ -348,7 +348,7 @@ TEST_F(EchoOnADevice, SeveralHaveTheLossesOfOne) {
 }
 
 TEST_F(EchoOnADevice, AStepThatDivergesChangesNothing) {
-  Trainer trainer(options_on(testing::tiny_echo_folder("diverges"), "cuda:0"));
+  Trainer trainer(options_on(tiny_echo_folder("diverges"), "cuda:0"));
   const auto step = [&] {
     if (trainer.step()) return;
     trainer.end_epoch();
@@ -374,7 +374,7 @@ TEST_F(EchoOnADevice, AStepThatDivergesChangesNothing) {
 }
 
 TEST_F(EchoOnADevice, FindsWhatItFindsOnTheCpu) {
-  const std::string folder = testing::tiny_echo_folder("finds", 2);
+  const std::string folder = tiny_echo_folder("finds", 2);
   const auto found_on = [&](const char* device) {
     manual_seed(3);
     const Segmenter segmenter = make_segmenter("unet_small", {30, 30, 30}, {50, 50, 50});
@@ -397,14 +397,14 @@ TEST_F(EchoOnADevice, FindsWhatItFindsOnTheCpu) {
 // Batches are page-locked and copied beside the program's work: the host waits for results alone,
 // and a loader's end for what is on its way.
 TEST_F(EchoOnADevice, BatchesOfTrainingGoToItWithoutAWait) {
-  Trainer trainer(options_on(testing::tiny_echo_folder("training_waits"), "cuda:0"));
+  Trainer trainer(options_on(tiny_echo_folder("training_waits"), "cuda:0"));
   EXPECT_EQ(waits_of([&] { EXPECT_TRUE(trainer.step()); }),
             Names({"item waits", "to_vector waits"}));
   EXPECT_EQ(waits_of([&] { trainer.validate(); }), Names({"item waits", "to_vector waits"}));
 }
 
 TEST_F(EchoOnADevice, BatchesOfEvaluationGoToItWithoutAWait) {
-  const std::string folder = testing::tiny_echo_folder("evaluation_waits", 2);
+  const std::string folder = tiny_echo_folder("evaluation_waits", 2);
   const Segmenter segmenter = brightness_segmenter(), here = brightness_segmenter();
   here.net->to("cuda:0");
   const Regressor regressor = brightness_regressor(), regressor_here = brightness_regressor();

@@ -79,7 +79,7 @@ int64_t train_in(int64_t asked, const Options& options) {
 
 TEST(RunSpace, IsEnoughAndNotMuchMoreForEachOptimizer) {
   const TestFolder folder;
-  const std::string data = testing::tiny_echo_folder("space");
+  const std::string data = tiny_echo_folder("space");
   for (const char* optimizer : {"sgd", "rmsprop", "adadelta", "adam"}) {
     SCOPED_TRACE(optimizer);
     TrainOptions options = options_for(data, folder.file(optimizer));
@@ -93,7 +93,7 @@ TEST(RunSpace, IsEnoughAndNotMuchMoreForEachOptimizer) {
 TEST(RunSpace, IsEnoughAndNotMuchMoreForARegressor) {
   const TestFolder folder;
   VideoOptions options;
-  options.data_dir = testing::tiny_echo_folder("space_of_clips", 2);
+  options.data_dir = tiny_echo_folder("space_of_clips", 2);
   options.output = folder.file("run");
   options.model_name = "mc3_18";
   options.pretrained = false;
@@ -112,7 +112,7 @@ TEST(RunSpace, IsEnoughAndNotMuchMoreForARegressor) {
 
 TEST(RunSpace, CountsEpochsEvaluationsVideosAndProfiles) {
   const TestFolder folder;
-  const std::string data = testing::tiny_echo_folder("space_of_all", 6, 112);
+  const std::string data = tiny_echo_folder("space_of_all", 6, 112);
   TrainOptions options = options_for(data, folder.file("run"));
   const int64_t plain = run_bytes(options, Trainer(options));
   options.num_epochs = 3;
@@ -142,7 +142,7 @@ TEST(RunSpace, WhatTheRunHasIsRoom) {
 }
 
 TEST(RunSpace, TooManyEpochsAreNotCounted) {
-  TrainOptions options = options_for(testing::tiny_echo_folder("space_epochs"), "nowhere");
+  TrainOptions options = options_for(tiny_echo_folder("space_epochs"), "nowhere");
   const Trainer trainer(options);
   options.num_epochs = 1000;
   const int64_t thousand = run_bytes(options, trainer);

@@ -25,8 +25,8 @@ TrainOptions options_for(const std::string& folder) {
 
 double difference(const Tensor& a, const Tensor& b) { return amax(abs(a - b)).item<double>(); }
 
-std::string error_of(const TrainOptions& options, ExitCode code,
-                     const State* checkpoint = nullptr) {
+std::string training_error(const TrainOptions& options, ExitCode code,
+                           const State* checkpoint = nullptr) {
   try {
     const Trainer trainer(options, checkpoint);
   } catch (const Failure& failure) {
@@ -39,7 +39,7 @@ std::string error_of(const TrainOptions& options, ExitCode code,
 // The formulation that EchoNet runs: a pass of the ends of diastole, a pass of the ends of systole,
 // the losses added and halved.
 TEST(Trainer, TwoPassesAsOneBatchAreTheSameNumbers) {
-  const std::string folder = testing::tiny_echo_folder("passes");
+  const std::string folder = tiny_echo_folder("passes");
   TrainOptions options = options_for(folder);
   Trainer trainer(options);
 
@@ -83,7 +83,7 @@ TEST(Trainer, TwoPassesAsOneBatchAreTheSameNumbers) {
 
 // Two devices, one that normalises the same two parts of a batch, and one that doesn't.
 TEST(Trainer, SeveralDevicesHaveTheLossesOfOne) {
-  TrainOptions options = options_for(testing::tiny_echo_folder("devices"));
+  TrainOptions options = options_for(tiny_echo_folder("devices"));
   options.batch_size = 4;
   const auto losses = [&](const std::string& devices, std::optional<int64_t> parts) {
     options.devices = devices;
@@ -107,11 +107,11 @@ TEST(Trainer, SeveralDevicesHaveTheLossesOfOne) {
 }
 
 TEST(Trainer, DevicesThatItRefuses) {
-  TrainOptions options = options_for(testing::tiny_echo_folder("refused"));
+  TrainOptions options = options_for(tiny_echo_folder("refused"));
   const auto error = [&](const std::string& devices, std::optional<int64_t> parts = {}) {
     options.devices = devices;
     options.batch_parts = parts;
-    return error_of(options, ExitCode::usage);
+    return training_error(options, ExitCode::usage);
   };
   for (const char* list : {"cpu", "cpu:0,", ",cpu:0", "cpu:0,tpu:1", "cpu:0 cpu:1"})
     EXPECT_EQ(
@@ -131,7 +131,7 @@ TEST(Trainer, DevicesThatItRefuses) {
 // Frames and traces go from the workers' slots into the network's input: nothing of a batch lies on
 // the host a second time, also not where the last batch is smaller.
 TEST(Trainer, InputsAreTheOnlyMemoryOfABatch) {
-  const std::string folder = testing::tiny_echo_folder("inputs", 7);
+  const std::string folder = tiny_echo_folder("inputs", 7);
   const Segmenter segmenter = make_segmenter("unet_small", {30, 31, 32}, {50, 51, 52});
   for (const int workers : {0, 1}) {
     data::DataLoaderOptions options{.batch_size = 5, .num_workers = workers};
@@ -161,7 +161,7 @@ TEST(Trainer, InputsAreTheOnlyMemoryOfABatch) {
 
 // Dropout, augmentation, momentum and a schedule a step: all of it must come back.
 TEST(Trainer, GoesOnBitForBitFromAnyStep) {
-  TrainOptions options = options_for(testing::tiny_echo_folder("resume", 4));
+  TrainOptions options = options_for(tiny_echo_folder("resume", 4));
   // Under the address sanitizer a ResNet takes minutes; unet_small has no dropout.
 #if !defined(__SANITIZE_ADDRESS__)
   options.model_name = "fcn_resnet50";
@@ -199,7 +199,7 @@ TEST(Trainer, GoesOnBitForBitFromAnyStep) {
 }
 
 TEST(Trainer, StoppedInAValidationItGoesOnWithThatValidation) {
-  const TrainOptions options = options_for(testing::tiny_echo_folder("validation", 4));
+  const TrainOptions options = options_for(tiny_echo_folder("validation", 4));
   Trainer whole(options);
   while (whole.step()) continue;
   const Totals train = whole.totals();
@@ -231,7 +231,7 @@ void drop_line(const std::string& folder, int line) {
 }
 
 TEST(Trainer, GoesOnWithChangedDataWhenToldTo) {
-  const std::string folder = testing::tiny_echo_folder("changed", 6);
+  const std::string folder = tiny_echo_folder("changed", 6);
   TrainOptions options = options_for(folder);
   Trainer whole(options);
   EXPECT_TRUE(whole.changed_data().empty());
@@ -239,7 +239,7 @@ TEST(Trainer, GoesOnWithChangedDataWhenToldTo) {
   const State checkpoint = whole.state();
   EXPECT_TRUE(Trainer(options, &checkpoint).changed_data().empty());
   drop_line(folder, 1);
-  EXPECT_EQ(error_of(options, ExitCode::data, &checkpoint),
+  EXPECT_EQ(training_error(options, ExitCode::data, &checkpoint),
             "--resume: the data must be those that the run began with, got others: train lacks "
             "\"0X1000.avi\"; --allow_changed_data takes them all the same");
   options.allow_changed_data = true;
@@ -258,21 +258,21 @@ TEST(Trainer, GoesOnWithChangedDataWhenToldTo) {
 }
 
 TEST(Trainer, AScheduleOfStepsKeepsTheNumberOfVideos) {
-  const std::string folder = testing::tiny_echo_folder("steps", 6);
+  const std::string folder = tiny_echo_folder("steps", 6);
   TrainOptions options = options_for(folder);
   options.schedule = "onecycle";
   options.allow_changed_data = true;
   const State checkpoint = Trainer(options).state();
   drop_line(folder, 8);  // of VAL
-  EXPECT_EQ(error_of(options, ExitCode::usage, &checkpoint), "no error");
+  EXPECT_EQ(training_error(options, ExitCode::usage, &checkpoint), "no error");
   drop_line(folder, 1);
-  EXPECT_EQ(error_of(options, ExitCode::usage, &checkpoint),
+  EXPECT_EQ(training_error(options, ExitCode::usage, &checkpoint),
             "--allow_changed_data: a schedule of steps, as onecycle, needs as many training videos "
             "as before, got 5 after 6");
 }
 
 TEST(Trainer, SaysThatAnOlderCheckpointDoesNotKnowItsData) {
-  const TrainOptions options = options_for(testing::tiny_echo_folder("older", 4));
+  const TrainOptions options = options_for(tiny_echo_folder("older", 4));
   const State state = Trainer(options).state();
   State older;
   for (const auto& [name, tensor] : state.tensors())
@@ -284,7 +284,7 @@ TEST(Trainer, SaysThatAnOlderCheckpointDoesNotKnowItsData) {
 }
 
 TEST(Trainer, LossThatIsNotFiniteNamesItsStepFilesAndLayer) {
-  TrainOptions options = options_for(testing::tiny_echo_folder("diverge"));
+  TrainOptions options = options_for(tiny_echo_folder("diverge"));
   for (const char* devices : {"", "cpu:0,cpu:1"}) {
     options.devices = devices;
     Trainer trainer(options);
@@ -322,42 +322,42 @@ TEST(Trainer, LossThatIsNotFiniteNamesItsStepFilesAndLayer) {
 }
 
 TEST(Trainer, RefusesWhatCannotBeTrained) {
-  const std::string folder = testing::tiny_echo_folder("refuse");
+  const std::string folder = tiny_echo_folder("refuse");
   TrainOptions options = options_for(folder);
   options.batch_size = 7;
-  EXPECT_EQ(error_of(options, ExitCode::usage),
+  EXPECT_EQ(training_error(options, ExitCode::usage),
             "--batch_size: must be at most the number of training videos (the last batch is left "
             "out when it isn't full), got 7 of 6");
   options = options_for(folder);
   options.num_train_patients = 7;
-  EXPECT_EQ(error_of(options, ExitCode::usage),
+  EXPECT_EQ(training_error(options, ExitCode::usage),
             "--num_train_patients: must be 1 to the number of videos, 6, got 7");
   options = options_for(folder);
   options.lr = 0;
-  EXPECT_EQ(error_of(options, ExitCode::usage), "--lr: must be positive, got 0");
+  EXPECT_EQ(training_error(options, ExitCode::usage), "--lr: must be positive, got 0");
   options = options_for(folder);
   options.model_name = "resnet18";
-  EXPECT_EQ(error_of(options, ExitCode::usage),
+  EXPECT_EQ(training_error(options, ExitCode::usage),
             "model_name: must be one of deeplabv3_resnet50, deeplabv3_resnet101, fcn_resnet50, "
             "fcn_resnet101, unet, unet_small, unet_3d, got \"resnet18\"");
   options = options_for(folder);
   options.optimizer = "adma";
-  EXPECT_EQ(error_of(options, ExitCode::usage),
+  EXPECT_EQ(training_error(options, ExitCode::usage),
             "--optimizer: must be sgd, nesterov, adagrad, adadelta, rmsprop, adam, adamw, nadam or "
             "adamax, got \"adma\"");
   options = options_for(folder + "_not_there");
-  EXPECT_TRUE(error_of(options, ExitCode::data).find("FileList.csv") != std::string::npos);
+  EXPECT_TRUE(training_error(options, ExitCode::data).find("FileList.csv") != std::string::npos);
 }
 
 TEST(Trainer, ChoosesVideosBySeed) {
-  const std::string folder = testing::tiny_echo_folder("subset");
+  const std::string folder = tiny_echo_folder("subset");
   TrainOptions options = options_for(folder);
   options.num_train_patients = 3;
   EXPECT_EQ(Trainer(options).train_size(), 3);
 }
 
 TEST(Trainer, RemembersHowLargeItsFramesWere) {
-  const TrainOptions options = options_for(testing::tiny_echo_folder("coarse", 4, 48));
+  const TrainOptions options = options_for(tiny_echo_folder("coarse", 4, 48));
   const State state = Trainer(options).network_state();
   EXPECT_EQ(state.get<int64_t>("segmenter.side"), 48);
   EXPECT_EQ(segmenter_of(state, "state").side, 48);
@@ -427,7 +427,7 @@ TEST(History, ComesBackAndReadsAsCsv) {
   Totals totals;
   totals.loss = 50, totals.count = 100, totals.samples = 4;
   totals.sums = {30, 50, 10, 30};
-  const Trainer trainer(options_for(testing::tiny_echo_folder("history", 2)));
+  const Trainer trainer(options_for(tiny_echo_folder("history", 2)));
   const std::vector<Score>& scores = trainer.scores();
   History history{.score_columns = {"overall_dice", "large_dice", "small_dice"}};
   history.rows.push_back(history_row(0, true, totals, scores, 2));

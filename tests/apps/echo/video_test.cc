@@ -29,7 +29,7 @@ VideoOptions video_options(const std::string& folder) {
 
 /// A folder whose videos have each an EF of its own.
 std::string folder_of_efs(const std::string& name) {
-  std::string folder = testing::tiny_echo_folder(name, 4);
+  std::string folder = tiny_echo_folder(name, 4);
   std::ifstream in(folder + "/FileList.csv");
   std::string text, row;
   for (int line = 0; std::getline(in, row); ++line) {

@@ -15,9 +15,9 @@ using io_test::in_memory;
 using io_test::read_file;
 using io_test::temporary;
 
-Tensor load_fixture(const std::string& name) { return npy::load(fixture("npy/" + name + ".npy")); }
+Tensor load_npy(const std::string& name) { return npy::load(fixture("npy/" + name + ".npy")); }
 
-io::Array parse(std::string_view contents) {
+io::Array parse_npy(std::string_view contents) {
   auto file = in_memory(contents);
   return npy::parse(file, 0, file->size(), "file");
 }
@@ -48,7 +48,7 @@ TEST(Npy, ReadsEveryDtypeThatNumpyWrote) {
   for (const Row& row : kRows) {
     for (const char* order : {"", "_big"}) {
       if (*order && row.code[1] == '1') continue;
-      Tensor tensor = load_fixture(std::string(row.code) + order);
+      Tensor tensor = load_npy(std::string(row.code) + order);
       EXPECT_EQ(tensor.dtype(), row.dtype) << row.code << order;
       EXPECT_EQ(tensor.shape(), (Shape{2, 3}));
       EXPECT_EQ(elements(tensor), formula(row.code[0], 6)) << row.code << order;
@@ -58,7 +58,7 @@ TEST(Npy, ReadsEveryDtypeThatNumpyWrote) {
 
 TEST(Npy, WidensTheWholeRangeOfAnInteger) {
   auto read = [](const char* code, const std::string& data) {
-    return elements(parse(with_header(dictionary(code, "(2,)"), data)));
+    return elements(parse_npy(with_header(dictionary(code, "(2,)"), data)));
   };
   EXPECT_EQ(read("'|i1'", "\x80\x7f"), (std::vector<double>{-128, 127}));
   EXPECT_EQ(read("'<i2'", std::string("\x00\x80\xff\x7f", 4)),
@@ -71,21 +71,21 @@ TEST(Npy, WidensTheWholeRangeOfAnInteger) {
 }
 
 TEST(Npy, ReadsFortranOrder) {
-  Tensor tensor = load_fixture("fortran");
+  Tensor tensor = load_npy("fortran");
   EXPECT_EQ(tensor.shape(), (Shape{2, 3, 4}));
   EXPECT_TRUE(tensor.is_contiguous());
   EXPECT_EQ(elements(tensor), formula('f', 24));
-  EXPECT_EQ(elements(load_fixture("fortran_big_i2")), formula('i', 24));
+  EXPECT_EQ(elements(load_npy("fortran_big_i2")), formula('i', 24));
 }
 
 TEST(Npy, ReadsEveryVersionAndShape) {
-  EXPECT_EQ(load_fixture("scalar").shape(), Shape{});
-  EXPECT_EQ(elements(load_fixture("scalar")), formula('f', 1));
-  EXPECT_EQ(load_fixture("empty").shape(), (Shape{0, 3}));
-  EXPECT_EQ(load_fixture("vector").shape(), Shape{5});
+  EXPECT_EQ(load_npy("scalar").shape(), Shape{});
+  EXPECT_EQ(elements(load_npy("scalar")), formula('f', 1));
+  EXPECT_EQ(load_npy("empty").shape(), (Shape{0, 3}));
+  EXPECT_EQ(load_npy("vector").shape(), Shape{5});
   for (const char* name : {"version2", "version3", "python2"}) {
-    EXPECT_EQ(load_fixture(name).shape(), (Shape{2, 3})) << name;
-    EXPECT_EQ(elements(load_fixture(name)), formula('f', 6)) << name;
+    EXPECT_EQ(load_npy(name).shape(), (Shape{2, 3})) << name;
+    EXPECT_EQ(elements(load_npy(name)), formula('f', 6)) << name;
   }
 }
 
@@ -99,7 +99,7 @@ TEST(Npy, ReadsInPlaceAndNeverChangesTheFile) {
 }
 
 TEST(Npy, AnArrayOutlivesNothingItNeeds) {
-  io::Array array = parse(read_file(fixture("npy/f4.npy")));  // the file object is gone
+  io::Array array = parse_npy(read_file(fixture("npy/f4.npy")));  // the file object is gone
   EXPECT_EQ(elements(array), formula('f', 6));
 }
 
@@ -107,14 +107,14 @@ TEST(Npy, AnArrayOutlivesNothingItNeeds) {
 TEST(Npy, WritesWhatNumpyWrites) {
   for (const char* name : {"f2", "f4", "f8", "i4", "i8", "u1", "b1", "scalar", "empty", "vector"}) {
     std::string path = temporary("written.npy");
-    npy::save(load_fixture(name), path);
+    npy::save(load_npy(name), path);
     EXPECT_EQ(read_file(path), read_file(fixture("npy/" + std::string(name) + ".npy"))) << name;
   }
 }
 
 TEST(Npy, WritesViewsRowMajor) {
   std::string path = temporary("view.npy");
-  Tensor tensor = load_fixture("fortran");
+  Tensor tensor = load_npy("fortran");
   npy::save(tensor.permute({2, 0, 1}), path);
   Tensor back = npy::load(path);
   EXPECT_EQ(back.shape(), (Shape{4, 2, 3}));
@@ -142,11 +142,10 @@ TEST(Npy, RefusesDtypesByName) {
                            {"date", "\"<M8[s]\""}, {"void", "\"|V4\""}, {"longdouble", "\"<f16\""}};
   for (const Row& row : kRows)
     EXPECT_TRUE(fails_with(std::string("npy/refused_") + row.name + ".npy" + kOthers + row.text,
-                           [&] { load_fixture(std::string("refused_") + row.name); }));
+                           [&] { load_npy(std::string("refused_") + row.name); }));
   EXPECT_TRUE(fails_with("object dtype (a Python pickle) is refused, got \"|O\"",
-                         [] { load_fixture("refused_object"); }));
-  EXPECT_TRUE(
-      fails_with("structured dtype is refused", [] { load_fixture("refused_structured"); }));
+                         [] { load_npy("refused_object"); }));
+  EXPECT_TRUE(fails_with("structured dtype is refused", [] { load_npy("refused_structured"); }));
 }
 
 TEST(Npy, NamesTheRuleThatAFileBreaks) {
@@ -197,7 +196,7 @@ TEST(Npy, NamesTheRuleThatAFileBreaks) {
        "bool elements must be 0 or 1, got 2 at element 2"},
   };
   for (const Row& row : kRows)
-    EXPECT_TRUE(fails_with(row.text, [&] { parse(row.contents); })) << io::quote(row.contents);
+    EXPECT_TRUE(fails_with(row.text, [&] { parse_npy(row.contents); })) << io::quote(row.contents);
 }
 
 TEST(Npy, AcceptsWhatPythonAccepts) {
@@ -208,7 +207,7 @@ TEST(Npy, AcceptsWhatPythonAccepts) {
            "  { 'shape':(2,3) ,'descr':'=f4','fortran_order':False , }",
        }) {
     for (char version : {1, 2, 3})
-      EXPECT_EQ(parse(with_header(text, data, version)).shape, (std::vector<int64_t>{2, 3}))
+      EXPECT_EQ(parse_npy(with_header(text, data, version)).shape, (std::vector<int64_t>{2, 3}))
           << text;
   }
 }
@@ -217,7 +216,7 @@ TEST(Npy, AcceptsWhatPythonAccepts) {
 TEST(Npy, SurvivesEveryMutation) {
   std::string good = read_file(fixture("npy/fortran_big_i2.npy"));
   auto attempt = [](const std::string& contents) {
-    error_of([&] { EXPECT_EQ(elements(parse(contents)).size(), 24u); });
+    error_of([&] { EXPECT_EQ(elements(parse_npy(contents)).size(), 24u); });
   };
   for (size_t at = 0; at < good.size(); ++at) {
     for (int change = 1; change < 256; change = change < 128 ? change * 2 : change + 127) {
@@ -225,7 +224,7 @@ TEST(Npy, SurvivesEveryMutation) {
       bad[at] = static_cast<char>(bad[at] ^ change);
       attempt(bad);
     }
-    EXPECT_NE(error_of([&] { parse(good.substr(0, at)); }), kNoError) << at;
+    EXPECT_NE(error_of([&] { parse_npy(good.substr(0, at)); }), kNoError) << at;
   }
 }
 

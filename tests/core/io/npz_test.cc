@@ -17,17 +17,17 @@ using io_test::in_memory;
 using io_test::read_file;
 using io_test::temporary;
 
-NamedTensors load_fixture(const std::string& name) {
+NamedTensors load_npz(const std::string& name) {
   return npz::load(fixture("npz/" + name + ".npz"));
 }
 
-io::NamedArrays parse(std::string_view contents, const npz::ReadOptions& options = {}) {
+io::NamedArrays parse_npz(std::string_view contents, const npz::ReadOptions& options = {}) {
   return npz::parse(in_memory(contents), options);
 }
 
 TEST(Npz, ReadsWhatNumpyWrote) {
   for (const char* name : {"numpy", "numpy_compressed"}) {
-    NamedTensors tensors = load_fixture(name);
+    NamedTensors tensors = load_npz(name);
     ASSERT_EQ(tensors.size(), 3u) << name;
     EXPECT_EQ(tensors[0].first, "a");
     EXPECT_EQ(tensors[0].second.shape(), (Shape{2, 3}));
@@ -41,14 +41,14 @@ TEST(Npz, ReadsWhatNumpyWrote) {
 
 TEST(Npz, ReadsStoredDeflatedZip64AndCommentedFiles) {
   for (const char* name : {"stored", "deflated", "zip64", "comment"}) {
-    NamedTensors tensors = load_fixture(name);
+    NamedTensors tensors = load_npz(name);
     ASSERT_EQ(tensors.size(), 2u) << name;
     EXPECT_EQ(tensors[0].first, "a");
     EXPECT_EQ(tensors[1].first, "dir/b");  // no ".npy" in its name
     EXPECT_EQ(elements(tensors[0].second), formula('f', 6)) << name;
     EXPECT_EQ(elements(tensors[1].second), formula('i', 5)) << name;
   }
-  EXPECT_TRUE(load_fixture("none").empty());
+  EXPECT_TRUE(load_npz("none").empty());
 }
 
 TEST(Npz, ReadsOneArrayAmongOthersThatItCannot) {
@@ -76,9 +76,9 @@ TEST(Npz, ReadsOneArrayAmongOthersThatItCannot) {
 TEST(Npz, RefusesOtherMethodsAndMembers) {
   EXPECT_TRUE(fails_with(
       "refused_bzip2.npz:\"a.npy\": member must be stored (0) or deflated (8), got method 12",
-      [] { load_fixture("refused_bzip2"); }));
+      [] { load_npz("refused_bzip2"); }));
   EXPECT_TRUE(fails_with("npz:\"readme.txt\": npy file must start with \\x93NUMPY, got \"hello,\"",
-                         [] { load_fixture("refused_not_npy"); }));
+                         [] { load_npz("refused_not_npy"); }));
 }
 
 TEST(Npz, WritesWhatItReads) {
@@ -220,7 +220,7 @@ TEST(Npz, NamesTheRuleThatAFileBreaks) {
   for (const Row& row : kRows) {
     Layout layout;
     row.damage(layout);
-    EXPECT_TRUE(fails_with(row.text, [&] { parse(layout.bytes); }));
+    EXPECT_TRUE(fails_with(row.text, [&] { parse_npz(layout.bytes); }));
   }
 }
 
@@ -237,10 +237,10 @@ std::string zip_of(std::initializer_list<std::pair<const char*, std::string>> me
 TEST(Npz, RefusesTwoMembersOfOneName) {
   std::string member = read_file(fixture("npy/f4.npy"));
   EXPECT_TRUE(fails_with("file: member names must differ, got \"x\" twice", [&] {
-    parse(zip_of({{"x", member}, {"x", member}}));
+    parse_npz(zip_of({{"x", member}, {"x", member}}));
   }));
   EXPECT_TRUE(fails_with("file: array names must differ, got \"x\" twice", [&] {
-    parse(zip_of({{"x", member}, {"x.npy", member}}));
+    parse_npz(zip_of({{"x", member}, {"x.npy", member}}));
   }));
 }
 
@@ -250,15 +250,15 @@ TEST(Npz, RefusesBombs) {
   std::string header = npy::make_header(u8, std::vector<int64_t>{40'000'000}, "zeros");
   std::string bomb = zip_of({{"x.npy", header + zeros}});
   EXPECT_LT(bomb.size(), 50'000u);
-  EXPECT_EQ(parse(bomb)[0].second.size_bytes, zeros.size());
+  EXPECT_EQ(parse_npz(bomb)[0].second.size_bytes, zeros.size());
   EXPECT_TRUE(fails_with("deflated members must fit in max_inflated_bytes, got more than 1000000",
-                         [&] { parse(bomb, {.max_inflated_bytes = 1'000'000}); }));
+                         [&] { parse_npz(bomb, {.max_inflated_bytes = 1'000'000}); }));
 
   // The header says one element, the member is 40 MB: refused before they are inflated.
   std::string lie = npy::make_header(u8, std::vector<int64_t>{1}, "lie");
   EXPECT_TRUE(
       fails_with("data must be as long as the shape says, got 40000000 bytes for shape [1]", [&] {
-        parse(zip_of({{"x.npy", lie + zeros}}));
+        parse_npz(zip_of({{"x.npy", lie + zeros}}));
       }));
 
   // A size that no deflated stream of that length can reach.
@@ -267,7 +267,7 @@ TEST(Npz, RefusesBombs) {
   uint32_t size = 0xfffffff0;
   std::memcpy(claim.data() + entry + 24, &size, 4);
   EXPECT_TRUE(fails_with("deflated member must be at most 1032 times its compressed size",
-                         [&] { parse(claim); }));
+                         [&] { parse_npz(claim); }));
 }
 
 TEST(Npz, RefusesDamagedStreams) {
@@ -281,13 +281,13 @@ TEST(Npz, RefusesDamagedStreams) {
   };
   auto compressed = io::load<uint32_t>(std::as_bytes(std::span(good)), entry + 20);
   EXPECT_TRUE(fails_with("deflated member must be sound, got the end of its data after",
-                         [&] { parse(with(entry + 20, compressed - 3)); }));
-  EXPECT_TRUE(
-      fails_with("data must be as long as the shape says", [&] { parse(with(entry + 24, 151)); }));
+                         [&] { parse_npz(with(entry + 20, compressed - 3)); }));
+  EXPECT_TRUE(fails_with("data must be as long as the shape says",
+                         [&] { parse_npz(with(entry + 24, 151)); }));
   EXPECT_TRUE(fails_with("deflated member must be sound, got invalid block type after 0 bytes",
-                         [&] { parse(with(35, 0xffffffff)); }));
-  EXPECT_TRUE(fails_with("CRC-32 must match", [&] { parse(with(entry + 16, 0)); }));
-  EXPECT_EQ(parse(with(entry + 16, 0), {.verify = false}).size(), 1u);
+                         [&] { parse_npz(with(35, 0xffffffff)); }));
+  EXPECT_TRUE(fails_with("CRC-32 must match", [&] { parse_npz(with(entry + 16, 0)); }));
+  EXPECT_EQ(parse_npz(with(entry + 16, 0), {.verify = false}).size(), 1u);
 }
 
 // Any one byte changed: an error, or the same arrays.
@@ -299,13 +299,13 @@ TEST(Npz, SurvivesEveryMutation) {
         std::string bad = good;
         bad[at] = static_cast<char>(bad[at] ^ change);
         error_of([&] {
-          io::NamedArrays arrays = parse(bad);
+          io::NamedArrays arrays = parse_npz(bad);
           ASSERT_EQ(arrays.size(), 2u) << at;
           EXPECT_EQ(elements(arrays[0].second), formula('f', 6)) << at;
           EXPECT_EQ(elements(arrays[1].second), formula('i', 5)) << at;
         });
       }
-      EXPECT_NE(error_of([&] { parse(good.substr(0, at)); }), kNoError) << at;
+      EXPECT_NE(error_of([&] { parse_npz(good.substr(0, at)); }), kNoError) << at;
     }
   }
 }

@@ -23,14 +23,14 @@ std::string fixture_path(const std::string& name) {
   return fixture("safetensors/" + name + ".safetensors");
 }
 
-std::string with_header(const std::string& header, const std::string& data = "") {
+std::string behind_header(const std::string& header, const std::string& data = "") {
   std::string text;
   io::append(text, uint64_t{header.size()});
   return text + header + data;
 }
 
 // Reads and checks everything, as `load` does.
-io::NamedArrays parse(const std::string& contents) {
+io::NamedArrays parse_safetensors(const std::string& contents) {
   auto file = in_memory(contents);
   auto header = safetensors::parse_header(file->bytes(), "file");
   bool sums = safetensors::verify_header(file->bytes(), header, "file");
@@ -198,97 +198,100 @@ TEST(Safetensors, NamesTheRuleThatAFileBreaks) {
        "header must be at most 100,000,000 bytes, got 18446744073709551615"},
       {std::string("\3\0\0\0\0\0\0\0{}", 10),
        "header must lie inside the file, got 3 bytes in a file of 10"},
-      {with_header(""), "header must start with '{', got \"\""},
-      {with_header(" {}"), "header must start with '{', got \" \""},
-      {with_header("{\"\xff\":1}"), "header must be UTF-8"},
-      {with_header("{"), "header must be JSON, got an error at byte 10"},
-      {with_header("{}x"), "header must be JSON, got an error at byte"},
-      {with_header(std::string("{}\0{}", 5)), "header must be JSON, got an error at byte 11"},
-      {with_header("{\"\\ud800\":{}}"), "header must be JSON"},
-      {with_header("{\"x\":" + deep),
+      {behind_header(""), "header must start with '{', got \"\""},
+      {behind_header(" {}"), "header must start with '{', got \" \""},
+      {behind_header("{\"\xff\":1}"), "header must be UTF-8"},
+      {behind_header("{"), "header must be JSON, got an error at byte 10"},
+      {behind_header("{}x"), "header must be JSON, got an error at byte"},
+      {behind_header(std::string("{}\0{}", 5)), "header must be JSON, got an error at byte 11"},
+      {behind_header("{\"\\ud800\":{}}"), "header must be JSON"},
+      {behind_header("{\"x\":" + deep),
        "must hold tensors and __metadata__ alone, got an array in \"x\""},
-      {with_header("{\"x\":{\"shape\":" + deep), "alone, got an array in \"x\""},
-      {with_header("{\"x\":{\"shape\":[{"), "alone, got an object inside \"x\""},
-      {with_header("{\"x\":1}"), "alone, got a number in \"x\""},
-      {with_header("{\"x\":null}"), "alone, got null in \"x\""},
-      {with_header("{\"x\":true}"), "alone, got a bool in \"x\""},
-      {with_header("{\"x\":\"y\"}"), "alone, got text in \"x\""},
-      {with_header("{\"x\":{}}"),
+      {behind_header("{\"x\":{\"shape\":" + deep), "alone, got an array in \"x\""},
+      {behind_header("{\"x\":{\"shape\":[{"), "alone, got an object inside \"x\""},
+      {behind_header("{\"x\":1}"), "alone, got a number in \"x\""},
+      {behind_header("{\"x\":null}"), "alone, got null in \"x\""},
+      {behind_header("{\"x\":true}"), "alone, got a bool in \"x\""},
+      {behind_header("{\"x\":\"y\"}"), "alone, got text in \"x\""},
+      {behind_header("{\"x\":{}}"),
        "tensor must have dtype, shape and data_offsets, got \"x\" without"},
-      {with_header("{\"x\":{\"other\":1}}"), "data_offsets alone, got \"other\" in \"x\""},
-      {with_header("{\"x\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}"),
+      {behind_header("{\"x\":{\"other\":1}}"), "data_offsets alone, got \"other\" in \"x\""},
+      {behind_header("{\"x\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}"),
        "tensor must have each field once, got \"dtype\" twice in \"x\""},
-      {with_header("{\"x\":{\"dtype\":[1]}}"), "alone, got an array in \"x\""},
-      {with_header("{\"x\":{\"shape\":1}}"), "alone, got a number in \"x\""},
-      {with_header("{\"x\":{\"shape\":[\"1\"]}}"), "alone, got text in \"x\""},
-      {with_header("{\"x\":{\"shape\":[-1]}}"),
+      {behind_header("{\"x\":{\"dtype\":[1]}}"), "alone, got an array in \"x\""},
+      {behind_header("{\"x\":{\"shape\":1}}"), "alone, got a number in \"x\""},
+      {behind_header("{\"x\":{\"shape\":[\"1\"]}}"), "alone, got text in \"x\""},
+      {behind_header("{\"x\":{\"shape\":[-1]}}"),
        "numbers must be whole and not negative, got -1 in \"x\""},
-      {with_header("{\"x\":{\"shape\":[1.5]}}"),
+      {behind_header("{\"x\":{\"shape\":[1.5]}}"),
        "numbers must be whole and below 2^64, got \"1.5\""},
-      {with_header("{\"x\":{\"shape\":[99999999999999999999]}}"),
+      {behind_header("{\"x\":{\"shape\":[99999999999999999999]}}"),
        "numbers must be whole and below 2^64"},
-      {with_header("{\"x\":{\"shape\":[9223372036854775808]}}"), "sizes must be below 2^63"},
-      {with_header("{\"x\":{\"shape\":[1,1,1,1,1,1,1,1,1,1,1,1,1]}}"),
+      {behind_header("{\"x\":{\"shape\":[9223372036854775808]}}"), "sizes must be below 2^63"},
+      {behind_header("{\"x\":{\"shape\":[1,1,1,1,1,1,1,1,1,1,1,1,1]}}"),
        "tensor must have at most 12 dimensions, got more in \"x\""},
-      {with_header("{" + x("[1]", "[0]") + "}", "1234"),
+      {behind_header("{" + x("[1]", "[0]") + "}", "1234"),
        "data_offsets must be [begin, end], got 1 numbers"},
-      {with_header("{" + x("[1]", "[0,4,4]") + "}", "1234"),
+      {behind_header("{" + x("[1]", "[0,4,4]") + "}", "1234"),
        "data_offsets must be [begin, end], got more"},
-      {with_header("{" + x("[1]", "[4,0]") + "}", "1234"),
+      {behind_header("{" + x("[1]", "[4,0]") + "}", "1234"),
        "data_offsets must not decrease, got \"x\" at [4,0]"},
-      {with_header("{" + x("[1]", "[0,4]") + "}", "123"),
+      {behind_header("{" + x("[1]", "[0,4]") + "}", "123"),
        "tensors must lie inside the file, got \"x\" at [0,4] of 3"},
-      {with_header("{" + x("[1]", "[0,4]") + "}", "12345"),
+      {behind_header("{" + x("[1]", "[0,4]") + "}", "12345"),
        "tensors must fill the file, got 1 bytes after the last"},
-      {with_header("{}", "1"), "tensors must fill the file, got 1 bytes after the last"},
-      {with_header("{" + x("[1]", "[1,5]") + "}", "12345"),
+      {behind_header("{}", "1"), "tensors must fill the file, got 1 bytes after the last"},
+      {behind_header("{" + x("[1]", "[1,5]") + "}", "12345"),
        "there must be no hole before a tensor, got \"x\" at [1,5] after 0"},
-      {with_header("{" + x("[1]", "[0,4]") + "," + y + "[2,4]}}", "1234"),
+      {behind_header("{" + x("[1]", "[0,4]") + "," + y + "[2,4]}}", "1234"),
        "tensors must not overlap, got \"y\" at [2,4] after 4"},
-      {with_header("{" + x("[1]", "[0,4]") + "," + y + "[5,7]}}", "1234567"),
+      {behind_header("{" + x("[1]", "[0,4]") + "," + y + "[5,7]}}", "1234567"),
        "no hole before a tensor, got \"y\" at [5,7] after 4"},
-      {with_header("{" + x("[1]", "[0,4]") + "," + x("[1]", "[4,8]") + "}", "12345678"),
+      {behind_header("{" + x("[1]", "[0,4]") + "," + x("[1]", "[4,8]") + "}", "12345678"),
        "header must have each name once, got \"x\" twice"},
-      {with_header("{" + x("[2]", "[0,4]") + "}", "1234"),
+      {behind_header("{" + x("[2]", "[0,4]") + "}", "1234"),
        "shape x dtype must be the tensor's bytes, got \"x\" at [0,4] for F32 [2]"},
-      {with_header("{" + x("[1]", "[0,4]", "F33") + "}", "1234"),
+      {behind_header("{" + x("[1]", "[0,4]", "F33") + "}", "1234"),
        "dtype must be one of the safetensors format, got \"F33\" in \"x\""},
-      {with_header("{" + x("[4611686018427387904,4]", "[0,4]") + "}", "1234"),
+      {behind_header("{" + x("[4611686018427387904,4]", "[0,4]") + "}", "1234"),
        "file:\"x\": shape x item size must fit in 63 bits"},
-      {with_header("{" + x("[3]", "[0,1]", "F4") + "}", "1"),
+      {behind_header("{" + x("[3]", "[0,1]", "F4") + "}", "1"),
        "array must end on a whole byte, got 12 bits"},
-      {with_header("{" + x("[2]", "[0,1]", "F4") + "}", "1"),
+      {behind_header("{" + x("[2]", "[0,1]", "F4") + "}", "1"),
        "dtype must be one of BOOL U8 I32 I64 F16 BF16 F32 F64 C64, got F4"},
-      {with_header("{" + x("[1]", "[0,1]", "BOOL") + "}", "\7"),
+      {behind_header("{" + x("[1]", "[0,1]", "BOOL") + "}", "\7"),
        "file:\"x\": bool elements must be 0 or 1, got 7"},
-      {with_header("{\"__metadata__\":{\"a\":1}}"),
+      {behind_header("{\"__metadata__\":{\"a\":1}}"),
        "__metadata__ must map text to text, got a number in"},
-      {with_header("{\"__metadata__\":{\"a\":{}}}"), "got an object inside \"__metadata__\""},
-      {with_header("{\"__metadata__\":{\"a\":[]}}"),
+      {behind_header("{\"__metadata__\":{\"a\":{}}}"), "got an object inside \"__metadata__\""},
+      {behind_header("{\"__metadata__\":{\"a\":[]}}"),
        "__metadata__ must map text to text, got an array"},
-      {with_header("{\"__metadata__\":1}"), "got a number in \"__metadata__\""},
-      {with_header("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}"),
+      {behind_header("{\"__metadata__\":1}"), "got a number in \"__metadata__\""},
+      {behind_header("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}"),
        "__metadata__ must have each key once, got \"a\" twice"},
-      {with_header("{\"__metadata__\":{},\"__metadata__\":{}}"),
+      {behind_header("{\"__metadata__\":{},\"__metadata__\":{}}"),
        "header must have each name once, got \"__metadata__\" twice"},
-      {with_header("{\"__metadata__\":{\"aorta.crc32c\":\"12345678\"}}"),
+      {behind_header("{\"__metadata__\":{\"aorta.crc32c\":\"12345678\"}}"),
        "header must match its CRC-32C, got "},
-      {with_header("{\"__metadata__\":{\"aorta.crc32c\":\"1\"}}"),
+      {behind_header("{\"__metadata__\":{\"aorta.crc32c\":\"1\"}}"),
        "header's CRC-32C must be 8 digits, got \"1\""},
-      {with_header("{\"__metadata__\":{\"aorta.state\":\"1\"}}"),
+      {behind_header("{\"__metadata__\":{\"aorta.state\":\"1\"}}"),
        "header must have its CRC-32C, got none"},
   };
   for (const Row& row : kRows)
-    EXPECT_TRUE(fails_with(row.text, [&] { parse(row.contents); })) << io::quote(row.contents);
+    EXPECT_TRUE(fails_with(row.text, [&] { parse_safetensors(row.contents); }))
+        << io::quote(row.contents);
 }
 
 TEST(Safetensors, AcceptsSpaceAfterTheHeaderAndEmptyTensorsAnywhere) {
   std::string y = ",\"y\":{\"dtype\":\"F32\",\"shape\":[0,3],\"data_offsets\":";
   for (const char* offsets : {"[0,0]}", "[4,4]}"})
-    EXPECT_EQ(parse(with_header("{" + x("[1]", "[0,4]") + y + offsets + "} \n\t ", "1234")).size(),
-              2u);
+    EXPECT_EQ(
+        parse_safetensors(behind_header("{" + x("[1]", "[0,4]") + y + offsets + "} \n\t ", "1234"))
+            .size(),
+        2u);
   EXPECT_TRUE(fails_with("tensors must not overlap", [&] {
-    parse(with_header("{" + x("[1]", "[0,4]") + y + "[2,2]}}", "1234"));
+    parse_safetensors(behind_header("{" + x("[1]", "[0,4]") + y + "[2,2]}}", "1234"));
   }));
 }
 
@@ -318,14 +321,15 @@ TEST(Safetensors, FindsEveryMutation) {
                        {"flag", npy::load(fixture("npy/b1.npy"))}};
   safetensors::save(tensors, path, {{"step", "12"}});
   std::string good = read_file(path);
-  ASSERT_EQ(parse(good).size(), 3u);
+  ASSERT_EQ(parse_safetensors(good).size(), 3u);
   for (size_t at = 0; at < good.size(); ++at) {
     for (int change : {1, 2, 4, 8, 16, 32, 64, 128, 255}) {
       std::string bad = good;
       bad[at] = static_cast<char>(bad[at] ^ change);
-      EXPECT_NE(error_of([&] { parse(bad); }), kNoError) << "byte " << at << " ^ " << change;
+      EXPECT_NE(error_of([&] { parse_safetensors(bad); }), kNoError)
+          << "byte " << at << " ^ " << change;
     }
-    EXPECT_NE(error_of([&] { parse(good.substr(0, at)); }), kNoError) << at;
+    EXPECT_NE(error_of([&] { parse_safetensors(good.substr(0, at)); }), kNoError) << at;
   }
 }
 

@@ -26,7 +26,7 @@ using io_test::write_file;
 
 using Texts = std::vector<std::string>;
 
-State example() {
+State example_state() {
   State optimizer;
   optimizer.set("exp_avg.0", npy::load(fixture("npy/f4.npy")));
   optimizer.set("step", 12);
@@ -44,7 +44,7 @@ State example() {
 }
 
 TEST(State, HoldsTensorsAndValuesByName) {
-  State state = example();
+  State state = example_state();
   EXPECT_EQ(elements(state.tensor("optimizer.exp_avg.0")), formula('f', 6));
   EXPECT_EQ(state.get<int64_t>("optimizer.step"), 12);
   EXPECT_EQ(state.get<double>("optimizer.step"), 12.0);
@@ -57,17 +57,17 @@ TEST(State, HoldsTensorsAndValuesByName) {
 }
 
 TEST(State, TakesAPrefixOff) {
-  State optimizer = example().with_prefix("optimizer.");
+  State optimizer = example_state().with_prefix("optimizer.");
   EXPECT_EQ(optimizer.names(), (Texts{"betas", "exp_avg.0", "lr", "name", "step"}));
   EXPECT_EQ(elements(optimizer.tensor("exp_avg.0")), formula('f', 6));
-  EXPECT_TRUE(example().with_prefix("model.").empty());
+  EXPECT_TRUE(example_state().with_prefix("model.").empty());
   State twice = optimizer;
   twice.add("copy.", twice);
   EXPECT_EQ(twice.names().size(), 10u);
 }
 
 TEST(State, SaysWhatIsWrong) {
-  State state = example();
+  State state = example_state();
   EXPECT_TRUE(fails_with("state: tensor must be there, got no \"weight\"",
                          [&] { state.tensor("weight"); }));
   EXPECT_TRUE(fails_with("state: tensor must be there, got a plain value as \"best\"",
@@ -108,7 +108,7 @@ TEST(State, NamesWhatIsMissingAndUnexpected) {
 
 TEST(State, SavesAndLoads) {
   std::string path = temporary("state.safetensors");
-  State state = example();
+  State state = example_state();
   save(state, path);
   State back = State::load(path);
   EXPECT_EQ(back.names(), state.names());
@@ -204,7 +204,7 @@ TEST(State, TextMustBeUtf8) {
 
 TEST(State, FindsEveryMutation) {
   std::string path = temporary("mutated_state.safetensors");
-  example().save(path);
+  example_state().save(path);
   std::string good = read_file(path);
   for (size_t at = 0; at < good.size(); ++at) {
     for (int change : {1, 32, 128}) {

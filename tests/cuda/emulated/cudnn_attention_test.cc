@@ -88,7 +88,7 @@ constexpr double kMostError = 8;
 
 /// What cuDNN's engines computed of `work`.
 template <class Work>
-size_t engines(const Work& work) {
+size_t engines_of_cudnn(const Work& work) {
   Profiler profiler;
   work();
   profiler.stop();
@@ -110,7 +110,7 @@ bool same_bits(const Results& a, const Results& b) {
 
 // The switches and the rule choose.
 TEST_F(CudaCudnnAttention, ComputesWhatSuitsIt) {
-  const auto count = [](const Case& c) { return engines([&] { results(c); }); };
+  const auto count = [](const Case& c) { return engines_of_cudnn([&] { results(c); }); };
   EXPECT_EQ(count({}), 2u) << "the output and its gradients";
   EXPECT_EQ(count({.dtype = f16, .options = {}}), 2u);
   EXPECT_EQ(count({.dtype = f32}), 0u);
@@ -134,7 +134,7 @@ TEST_F(CudaCudnnAttention, WhatItRefusesIsComputedAllTheSame) {
                    .dtype = queries % 2 == 0 ? f16 : bf16,
                    .options = {.is_causal = is_causal, .scale = 0.7}};
       Results got;
-      theirs += engines([&] { got = results(c); });
+      theirs += engines_of_cudnn([&] { got = results(c); });
       EXPECT_LT(error(got, c), kMostError) << queries << " " << is_causal;
     }
   }
@@ -158,7 +158,8 @@ TEST_F(CudaCudnnAttention, EitherReadsTheOthersLogarithms) {
     const Tensor y = scaled_dot_product_attention(leaves[0], leaves[1], leaves[2], c.options);
     cudnn::set_enabled(!forward);
     std::vector<Tensor> g;
-    EXPECT_EQ(engines([&] { g = autograd::grad(std::vector{y}, leaves, std::vector{gradient}); }),
+    EXPECT_EQ(engines_of_cudnn(
+                  [&] { g = autograd::grad(std::vector{y}, leaves, std::vector{gradient}); }),
               forward ? 0u : 1u);
     EXPECT_LT(error({y.detach(), g[0], g[1], g[2]}, c), kMostError);
     cudnn::set_enabled(true);
@@ -196,7 +197,7 @@ TEST_F(CudaCudnnAttention, TensorsOfAnyPlaceAndLayout) {
       const Results wanted =
           gradients_of(parts(packed.to(f64)), gradient.to(f64), {.is_causal = true});
       Results got;
-      theirs += engines([&] {
+      theirs += engines_of_cudnn([&] {
         got = gradients_of(parts(packed.to(device)), gradient.to(device), {.is_causal = true});
       });
       for (size_t i = 0; i < 4; ++i) {
@@ -216,7 +217,7 @@ TEST_F(CudaCudnnAttention, StepsAreCaptured) {
     return cat({got[0], got[1], got[2], got[3]}, -1);
   };
   Captured captured(step);
-  EXPECT_EQ(engines([&] { step(first); }), 2u);
+  EXPECT_EQ(engines_of_cudnn([&] { step(first); }), 2u);
   for (int i = 0; i < 6; ++i) {
     const Tensor x = first * (1.0 + i);
     const Tensor wanted = step(x);

@@ -71,7 +71,7 @@ double error(const Tensor& got, const Tensor& wanted) {
 
 /// What computed the convolutions of `work`.
 template <class Work>
-std::vector<std::string> engines(const Work& work) {
+std::vector<std::string> names_of_engines(const Work& work) {
   Profiler profiler;
   work();
   profiler.stop();
@@ -135,14 +135,14 @@ TEST(CudnnSwitch, IsOffByTheEnvironment) {
 
 // The profiler says what computed a convolution, and the switch and the rule choose.
 TEST_F(CudaCudnn, TheProfilerSaysWhoComputes) {
-  for (const std::string& name : engines([] { results(12, f32); }))
+  for (const std::string& name : names_of_engines([] { results(12, f32); }))
     EXPECT_TRUE(by_cudnn(name)) << name;
-  const std::vector<std::string> wide = engines([] { results(12, f64); });
+  const std::vector<std::string> wide = names_of_engines([] { results(12, f64); });
   EXPECT_EQ(wide, (std::vector<std::string>{"tiles", "tiles", "tiles"}));
   cudnn::set_enabled(false);
-  EXPECT_EQ(engines([] { results(12, f32); }), wide);
+  EXPECT_EQ(names_of_engines([] { results(12, f32); }), wide);
   EXPECT_EQ(
-      engines([] { results(3, f32); }),
+      names_of_engines([] { results(3, f32); }),
       (std::vector<std::string>{"a thread a result", "a thread a result", "a thread a result"}));
 }
 
@@ -152,7 +152,8 @@ TEST_F(CudaCudnn, WhatItRefusesIsComputedAllTheSame) {
   int theirs = 0, ours = 0;
   for (int64_t width = 3; width < 35; ++width) {
     std::array<Tensor, 3> got;
-    for (const std::string& name : engines([&] { got = results(2, f32, "cuda:0", width); }))
+    for (const std::string& name :
+         names_of_engines([&] { got = results(2, f32, "cuda:0", width); }))
       ++(by_cudnn(name) ? theirs : ours);
     const std::array<Tensor, 3> wanted = results(2, f32, "cpu", width);
     for (size_t i = 0; i < 3; ++i) EXPECT_LT(error(got[i], wanted[i]), 2e-6) << width << " " << i;
@@ -222,7 +223,7 @@ TEST_F(CudaCudnn, ABiasIsAddedBeforeTheResultIsRounded) {
   const Tensor wanted = conv2d(x.to(f32), w.to(f32), bias.to(f32)).to(bf16);
   Tensor got;
   const std::vector<std::string> names =
-      engines([&] { got = conv2d(x.cuda(), w.cuda(), bias.cuda()); });
+      names_of_engines([&] { got = conv2d(x.cuda(), w.cuda(), bias.cuda()); });
   ASSERT_EQ(names.size(), 1u);
   EXPECT_TRUE(by_cudnn(names[0]));
   EXPECT_TRUE(same_bits(got, wanted));

@@ -11,9 +11,9 @@ using Name = cudnnBackendAttributeName_t;
 using Dims = std::vector<int64_t>;
 
 /// A descriptor, which stays until the program ends.
-struct Made {
+struct GraphPart {
   cudnnBackendDescriptor_t d = nullptr;
-  explicit Made(cudnnBackendDescriptorType_t type) { cudnnBackendCreateDescriptor(type, &d); }
+  explicit GraphPart(cudnnBackendDescriptorType_t type) { cudnnBackendCreateDescriptor(type, &d); }
   template <class T>
   void set(Name name, cudnnBackendAttributeType_t type, const T& value) {
     cudnnBackendSetAttribute(d, name, type, 1, &value);
@@ -22,7 +22,7 @@ struct Made {
     cudnnBackendSetAttribute(d, name, CUDNN_TYPE_INT64, static_cast<int64_t>(values.size()),
                              values.data());
   }
-  void set(Name name, const Made& made) { set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, made.d); }
+  void set(Name name, const GraphPart& made) { set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, made.d); }
   cudnnStatus_t finalize() { return cudnnBackendFinalize(d); }
 };
 
@@ -34,7 +34,7 @@ struct Tensor {
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
   bool transposed = false;
 
-  Made make() const {
+  GraphPart make() const {
     Dims strides(dims.size());
     int64_t step = 1;
     for (size_t d = dims.size(); d-- > 0; step *= dims[d]) strides[d] = step;
@@ -42,7 +42,7 @@ struct Tensor {
       strides[3] = dims[2];
       strides[2] = 1;
     }
-    Made t(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    GraphPart t(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     t.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type);
     t.set(CUDNN_ATTR_TENSOR_DIMENSIONS, dims);
     t.set(CUDNN_ATTR_TENSOR_STRIDES, strides);
@@ -56,11 +56,11 @@ struct Tensor {
   }
 };
 
-Made product(const Made& a, const Made& b, const Made& c) {
-  Made rule(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
+GraphPart product(const GraphPart& a, const GraphPart& b, const GraphPart& c) {
+  GraphPart rule(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
   rule.set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
   rule.finalize();
-  Made operation(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
+  GraphPart operation(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
   operation.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, rule);
   operation.set(CUDNN_ATTR_OPERATION_MATMUL_ADESC, a);
   operation.set(CUDNN_ATTR_OPERATION_MATMUL_BDESC, b);
@@ -68,9 +68,9 @@ Made product(const Made& a, const Made& b, const Made& c) {
   return operation;
 }
 
-Made pointwise(cudnnPointwiseMode_t mode, const std::vector<Made>& from, const Made& to,
-               int64_t axis = -1) {
-  Made rule(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+GraphPart pointwise(cudnnPointwiseMode_t mode, const std::vector<GraphPart>& from,
+                    const GraphPart& to, int64_t axis = -1) {
+  GraphPart rule(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   rule.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
   rule.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
   if (axis >= 0) rule.set(CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, axis);
@@ -78,19 +78,19 @@ Made pointwise(cudnnPointwiseMode_t mode, const std::vector<Made>& from, const M
   constexpr Name kOperands[] = {CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
                                 CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
                                 CUDNN_ATTR_OPERATION_POINTWISE_TDESC};
-  Made operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  GraphPart operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, rule);
   for (size_t i = 0; i < from.size(); ++i) operation.set(kOperands[i], from[i]);
   operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, to);
   return operation;
 }
 
-Made reduction(cudnnReduceTensorOp_t by, const Made& from, const Made& to) {
-  Made rule(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+GraphPart reduction(cudnnReduceTensorOp_t by, const GraphPart& from, const GraphPart& to) {
+  GraphPart rule(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
   rule.set(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, by);
   rule.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
   rule.finalize();
-  Made operation(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
+  GraphPart operation(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
   operation.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, rule);
   operation.set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, from);
   operation.set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, to);
@@ -104,9 +104,9 @@ cudnnHandle_t handle() {
   return one;
 }
 
-cudnnStatus_t finalize_graph(Made& graph, std::vector<Made> operations) {
+cudnnStatus_t finalize_graph(GraphPart& graph, std::vector<GraphPart> operations) {
   std::vector<cudnnBackendDescriptor_t> values;
-  for (Made& operation : operations) {
+  for (GraphPart& operation : operations) {
     EXPECT_EQ(operation.finalize(), CUDNN_STATUS_SUCCESS);
     values.push_back(operation.d);
   }
@@ -132,13 +132,13 @@ struct Attention {
     const auto sums = [&](const Dims& dims) {
       return Tensor{.id = next++, .dims = dims, .is_virtual = true}.make();
     };
-    const Made number = Tensor{.id = 5, .dims = {1, 1, 1, 1}, .is_a_value = true}.make();
-    const Made products = sums(square), scores = sums(square), most = sums(row),
-               less = sums(square), weights = sums(square), total = sums(row), log = sums(row);
-    const Made log_sum = Tensor{.id = 6, .dims = row}.make();
-    const Made shares =
+    const GraphPart number = Tensor{.id = 5, .dims = {1, 1, 1, 1}, .is_a_value = true}.make();
+    const GraphPart products = sums(square), scores = sums(square), most = sums(row),
+                    less = sums(square), weights = sums(square), total = sums(row), log = sums(row);
+    const GraphPart log_sum = Tensor{.id = 6, .dims = row}.make();
+    const GraphPart shares =
         Tensor{.id = next++, .dims = square, .is_virtual = true, .type = CUDNN_DATA_HALF}.make();
-    Made graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    GraphPart graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     const cudnnStatus_t built = finalize_graph(
         graph, {product(half(1, operand), half(2, {1, 1, 8, 2}, true), products),
                 pointwise(CUDNN_POINTWISE_MUL, {products, number}, scores),
@@ -154,18 +154,18 @@ struct Attention {
     return built == CUDNN_STATUS_SUCCESS ? execute(graph, stats) : built;
   }
 
-  cudnnStatus_t execute(const Made& graph, std::vector<float>* stats) const {
-    Made heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  cudnnStatus_t execute(const GraphPart& graph, std::vector<float>* stats) const {
+    GraphPart heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
     heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, CUDNN_HEUR_MODE_FALLBACK);
     heuristics.finalize();
-    const Made config(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    const GraphPart config(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     int64_t count = 0;
     cudnnBackendDescriptor_t value = config.d;
     cudnnBackendGetAttribute(heuristics.d, CUDNN_ATTR_ENGINEHEUR_RESULTS,
                              CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &value);
     EXPECT_EQ(count, 1) << "the double has nothing for this size: take another";
-    Made plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    GraphPart plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle());
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
     plan.finalize();
@@ -174,7 +174,7 @@ struct Attention {
     for (int i = 0; i < 4; ++i) pointers.push_back(on_device(std::vector<uint16_t>(16, 0x3c00)));
     pointers.push_back(const_cast<void*>(scale_at));
     pointers.push_back(log_sum);
-    Made pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    GraphPart pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, {1, 2, 3, 4, 5, 6});
     cudnnBackendSetAttribute(pack.d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 6,
                              pointers.data());
@@ -211,7 +211,7 @@ TEST_F(PlantedCudnnGraphs, AnotherPatternIsNone) {
 }
 
 TEST_F(PlantedCudnnGraphs, OperationsThatAreNone) {
-  const Made x = Tensor{1, {1, 2, 4, 8}}.make(), y = Tensor{2, {1, 2, 4, 8}}.make();
+  const GraphPart x = Tensor{1, {1, 2, 4, 8}}.make(), y = Tensor{2, {1, 2, 4, 8}}.make();
   refused(product(x, y, Tensor{3, {1, 2, 4, 4}}.make()).finalize(),
           "the sizes of a product's matrices fit each other");
   refused(pointwise(CUDNN_POINTWISE_MUL, {x}, y).finalize(),
@@ -226,20 +226,20 @@ TEST_F(PlantedCudnnGraphs, OperationsThatAreNone) {
           "an index counts along an axis of its tensor, got 4");
   refused(reduction(CUDNN_REDUCE_TENSOR_ADD, x, Tensor{3, {1, 2, 4, 2}}.make()).finalize(),
           "a reduction leaves a size as it is, or makes it 1");
-  Made reshape(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+  GraphPart reshape(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
   reshape.set(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x);
   reshape.set(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, Tensor{3, {1, 2, 8, 8}}.make());
   refused(reshape.finalize(), "a reshape has as many numbers as before");
 }
 
 TEST_F(PlantedCudnnGraphs, GraphsOutOfOrder) {
-  const Made x = Tensor{1, {1, 2, 4, 8}}.make(), y = Tensor{2, {1, 2, 4, 8}}.make();
-  const Made between = Tensor{.id = 3, .dims = {1, 2, 4, 8}, .is_virtual = true}.make();
-  Made unwritten(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  const GraphPart x = Tensor{1, {1, 2, 4, 8}}.make(), y = Tensor{2, {1, 2, 4, 8}}.make();
+  const GraphPart between = Tensor{.id = 3, .dims = {1, 2, 4, 8}, .is_virtual = true}.make();
+  GraphPart unwritten(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   refused(finalize_graph(unwritten, {pointwise(CUDNN_POINTWISE_EXP, {between}, y),
                                      pointwise(CUDNN_POINTWISE_EXP, {x}, between)}),
           "a virtual tensor is written by an operation before another reads it, got 3");
-  Made twice(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  GraphPart twice(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   refused(finalize_graph(twice, {pointwise(CUDNN_POINTWISE_EXP, {x}, y),
                                  pointwise(CUDNN_POINTWISE_LOG, {x}, y)}),
           "one operation writes a tensor of a graph");

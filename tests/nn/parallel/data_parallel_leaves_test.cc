@@ -9,7 +9,7 @@
 namespace aorta::nn {
 namespace {
 
-std::vector<Device> cpus(int count) {
+std::vector<Device> cpu_devices(int count) {
   std::vector<Device> devices;
   for (int i = 0; i < count; ++i) devices.push_back(Device(DeviceType::cpu, i));
   return devices;
@@ -38,7 +38,7 @@ TEST(DataParallel, LeavesFromElsewhereGetTheirGradients) {
     return gradient * 2;
   });
   const Tensor x = randn({5, 4}, {.dtype = f64}), y = randn({5, 3}, {.dtype = f64});
-  const DataParallel parallel(net, cpus(3));
+  const DataParallel parallel(net, cpu_devices(3));
   const Tensor loss = mse_loss(parallel(x), y);
   // grad() touches no other leaf.
   autograd::grad({loss}, {net.linear.bias}, {}, {.retain_graph = true});
@@ -63,7 +63,7 @@ TEST(DataParallel, ALeafFromElsewhereIsEnough) {
   };
   Only net;
   net.scale = full({}, 3.0).requires_grad_();
-  const DataParallel parallel(net, cpus(2));
+  const DataParallel parallel(net, cpu_devices(2));
   sum(parallel(ones({3, 2}))).backward();
   EXPECT_EQ(net.scale.grad().item<float>(), 6);
 }

@@ -17,7 +17,7 @@
 namespace aorta::nn {
 namespace {
 
-constexpr double kBound = 1e-13;
+constexpr double kLargest = 1e-13;
 
 struct Deep : Module {
   Linear first{*this, "first", 4, 6};
