@@ -111,8 +111,8 @@ class Tables(unittest.TestCase):
                 self.assert_runs(name, "--threads", "1", peer=PEER)
 
     def test_sweep(self):
-        for peer, text in [(None, ""), (PEER, "f32, 1e3")] if PEER else [(None, "")]:
-            status, lines, table = run("sweep", "--threads", "1", "--filter", text, peer=peer)
+        for peer in [None, PEER] if PEER else [None]:
+            status, lines, table = run("sweep", "--threads", "1", "--filter", "1e3", peer=peer)
             self.assertEqual(status, 0, lines)
             for row in table["rows"]:
                 self.assertGreater(row["ours"]["median"], 0, row["name"])

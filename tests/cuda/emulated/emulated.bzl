@@ -112,7 +112,8 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_ord
     """GoogleTest cases on the emulated device: NAME as late as the rules allow, NAME_eager, NAME_random, NAME_threads.
 
     modes: those of these that there are.
-    once: patterns of the cases that NAME alone runs, for they take long. No case may skip for want of a device.
+    once: patterns of the cases that NAME alone runs, and not under the address sanitizer, for they take long. No case may
+        skip for want of a device.
     in_order: patterns of those in which work is waited for piece by piece, so that another order of it shows nothing new:
         they run in NAME and, with small limits, in NAME_eager, and not under the address sanitizer, which doesn't see kernels.
     huge: patterns of those that go past the limits of 32 bits: they run with small limits in each mode, in NAME_eager
@@ -149,8 +150,8 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_ord
             name = name + mode,
             srcs = [],
             args = select({
-                "//bazel:asan": ["--gtest_filter=-" + ":".join(left_out + in_order)],
-                "//conditions:default": ["--gtest_filter=" + ":".join(chosen if mode in few else ["-" + ":".join(left_out)])],
+                "//bazel:asan": ["--gtest_filter=-" + ":".join(left_out + once + in_order)],
+                "//conditions:default": ["--gtest_filter=" + (":".join(chosen) + "-" + ":".join(once) if mode in few else "-" + ":".join(left_out))],
             }),
             data = data + [plugin, driver],
             # The address sanitizer's suite runs one mode.
