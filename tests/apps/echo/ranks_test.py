@@ -230,14 +230,14 @@ class Ranks(unittest.TestCase):
 
     def test_a_stopped_rank_is_named_and_its_calls_are_shown(self):
         run = self.run_folder()
-        process = self.start(2, self.train(run, "--num_epochs", "1000", "--rank_timeout", "2"), run)
+        process = self.start(2, self.train(run, "--num_epochs", "1000", "--rank_timeout", "5"), run)
         started = time.monotonic()
         os.kill(mpirun.pids(process)[1], signal.SIGSTOP)
-        out, err = process.communicate(timeout=20)
-        self.assertLess(time.monotonic() - started, 10)
+        out, err = process.communicate(timeout=30)
+        self.assertLess(time.monotonic() - started, 15)
         said = errors(err)
         self.assertEqual(len(said), 1, err)
-        self.assertRegex(said[0], r"^error: \w+ \d+( of [^:]*)?: every rank must come within 2 s, got none of rank 1 \(pid \d+\): "
+        self.assertRegex(said[0], r"^error: \w+ \d+( of [^:]*)?: every rank must come within 5 s, got none of rank 1 \(pid \d+\): "
                          r"(it is [a-z ]+, for [\d.]+ s; )?its last call: .*$")
         self.assertEqual(process.returncode, 4, err)
         shown = subprocess.run([ECHO, "ranks", run], capture_output=True, text=True)
