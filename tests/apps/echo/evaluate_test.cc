@@ -86,7 +86,8 @@ TEST(Evaluate, InputsAreTheOnlyMemoryOfABatch) {
   const int64_t pixels = 4 * 112 * 112, frames = 2 * 3 * pixels;
   const int64_t largest = cpu::allocator_stats().peak_bytes - before;
   EXPECT_GE(largest, 4 * frames);
-  EXPECT_LT(largest, 4 * frames + 4 * pixels + frames / 2) << "with a phase's logits and masks";
+  // With a phase's logits and masks; a block has up to an eighth of room behind it.
+  EXPECT_LT(largest, (4 * frames + 4 * pixels + frames / 2) * 9 / 8);
 }
 
 // What is known beforehand: a network that says ventricle everywhere, and one that says it nowhere.

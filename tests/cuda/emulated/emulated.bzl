@@ -1,5 +1,6 @@
 """The emulated device's compiler, and tests that run on it.
 
+    compiled_once(name, library)   a library that no sanitizer sees, compiled once for all suites
     emulated_kernels(name, srcs)   .cu files compiled by g++, with a check before each access to memory
     emulated_test(name, srcs)      aorta_test that finds the emulated device where others find a GPU
 """
@@ -53,12 +54,12 @@ def _kernel_source(name, source):
     return name + ".cc"
 
 def _compiled_once_impl(ctx):
-    return [ctx.attr.kernels[DefaultInfo], ctx.attr.kernels[CcInfo]]
+    return [ctx.attr.library[DefaultInfo], ctx.attr.library[CcInfo]]
 
 # In the configuration of tools, which no suite's flags reach.
-_compiled_once = rule(
+compiled_once = rule(
     implementation = _compiled_once_impl,
-    attrs = {"kernels": attr.label(cfg = "host", mandatory = True, providers = [CcInfo])},
+    attrs = {"library": attr.label(cfg = "host", mandatory = True, providers = [CcInfo])},
 )
 
 def emulated_kernels(name, srcs, parts = {}, deps = []):
@@ -88,10 +89,10 @@ def emulated_kernels(name, srcs, parts = {}, deps = []):
         tags = ["manual"],
         deps = libraries,
     )
-    _compiled_once(
+    compiled_once(
         name = name,
         testonly = True,
-        kernels = ":%s_of_this_suite" % name,
+        library = ":%s_of_this_suite" % name,
     )
 
 # Any order of work and of threads is one that CUDA's rules allow, and gives the same results. Where the order is the
