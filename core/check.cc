@@ -34,9 +34,9 @@ void append(std::string& text, double value) {
 }
 void append(std::string& text, bool value) { text += value ? "true" : "false"; }
 
-// What memory lacks is no function's fault, and channels_last says which option doesn't fit.
+// channels_last says which option doesn't fit.
 static bool is_about_a_function(const std::string& text) {
-  return !text.starts_with("allocate: ") && !text.starts_with("channels_last: ");
+  return !text.starts_with("channels_last: ");
 }
 
 std::string located(std::string text) {

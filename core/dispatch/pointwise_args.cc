@@ -313,6 +313,7 @@ void kernel::plan_iteration(PointwiseArgs& args, std::span<const Tensor* const> 
 
 Tensor kernel::run_pointwise(const PointwiseOp& op, const void* functor,
                              std::span<const Operand> inputs, const Tensor* out, int masks) {
+  const CalledOp called(op.name());
   const ProfilerRange range(op.name(),
                             {inputs[0].tensor, inputs.size() > 1 ? inputs[1].tensor : nullptr,
                              inputs.size() > 2 ? inputs[2].tensor : nullptr});

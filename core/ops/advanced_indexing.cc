@@ -340,6 +340,7 @@ Tensor index_put(const Tensor& input, const List<Index>& indices, const Tensor& 
 
 Tensor nonzero(const Tensor& input) {
   check_defined("nonzero", {{"input", input}});
+  const CalledOp called("nonzero");
   const ProfilerRange range("nonzero", {&input});
   const Tensor x = input.is_complex() ? ne(input.detach(), 0) : input.detach();
   const Tensor places = nonzero_op.kernel(input.device())(x.contiguous());

@@ -185,6 +185,7 @@ Tensor kernel::attention_weights(const Tensor& scores, const Tensor& log_sum) {
 
 AttentionGradients kernel::attention_backward(const Tensor& gradient, const AttentionArgs& given,
                                               const Tensor& output, const Tensor& log_sum) {
+  const CalledOp called(attention_backward_op.name());
   const ProfilerRange range(attention_backward_op.name(), {&given.query, &given.key, &given.value});
   const AttentionArgs args = detached(given);
   const Tensor g = with_contiguous_rows(gradient.detach());

@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/convolution.h>
 
 #include <aorta/core/body/window.h>
@@ -178,6 +179,7 @@ int64_t products(int64_t batch, const Tensor& w, const ConvolutionPlan& plan) {
 Tensor other_side(bool transposed, const Tensor& from, const Tensor& w, const Tensor& bias,
                   const ConvolutionPlan& plan) {
   const auto& op = transposed ? convolution_transpose_op : convolution_op;
+  const CalledOp called(op.name());
   const ProfilerRange range(op.name(), {&from, &w});
   const Tensor source = operand(from);
   Tensor result = result_of(
@@ -204,6 +206,7 @@ Tensor batched(const Tensor& input, int spatial) {
 }
 
 Tensor convolve(const Given& g, const ConvPadding& padding) {
+  const CalledOp called(g.op);
   check_defined(g.op, {{"input", g.input}, {"weight", g.weight}});
   if (autocast_changes({&g.input, &g.weight})) {
     const Tensor bias = g.bias.defined() ? autocast_to_half(g.bias) : g.bias;
@@ -236,6 +239,7 @@ Tensor convolve(const Given& g, const ConvPadding& padding) {
 }
 
 Tensor convolve_transposed(const Given& g, const Dims& given_padding, const Dims& output_padding) {
+  const CalledOp called(g.op);
   check_defined(g.op, {{"input", g.input}, {"weight", g.weight}});
   if (autocast_changes({&g.input, &g.weight})) {
     const Tensor bias = g.bias.defined() ? autocast_to_half(g.bias) : g.bias;
@@ -287,6 +291,7 @@ Tensor kernel::convolution_transpose(const Tensor& y, const Tensor& w, const Ten
 
 Tensor kernel::convolution_weight(const Tensor& x, const Tensor& y, const ConvolutionPlan& plan,
                                   bool channels_last) {
+  const CalledOp called(convolution_weight_op.name());
   const ProfilerRange range(convolution_weight_op.name(), {&x, &y});
   const Tensor input = operand(x), output = operand(y);
   Tensor w = result_of(x, shape_of(y.size(1), x.size(1) / plan.groups, plan, &ConvDim::kernel));

@@ -89,6 +89,7 @@ Strides strides_for(const Tensor& like, MemoryFormat format) {
 }  // namespace
 
 Tensor Tensor::to(const ToOptions& options) const {
+  const CalledOp called("to");
   check_defined("to", {{"input", *this}});
   const DType dtype = options.dtype.value_or(this->dtype());
   const Device device = options.device.value_or(this->device());
@@ -123,16 +124,19 @@ Tensor Tensor::cuda(int index) const {
 }
 
 Tensor Tensor::contiguous(MemoryFormat format) const {
+  const CalledOp called("contiguous");
   check_defined("contiguous", {{"input", *this}});
   return format == MemoryFormat::preserve ? *this : to(ToOptions{.memory_format = format});
 }
 
 Tensor Tensor::clone(MemoryFormat format) const {
+  const CalledOp called("clone");
   check_defined("clone", {{"input", *this}});
   return to(ToOptions{.copy = true, .memory_format = format});
 }
 
 Tensor Tensor::pin_memory() const {
+  const CalledOp called("pin_memory");
   check_defined("pin_memory", {{"input", *this}});
   check(device().is_cpu(), "pin_memory", "only a CPU tensor can be pinned", device());
   if (is_pinned()) return *this;
@@ -143,6 +147,7 @@ Tensor Tensor::pin_memory() const {
 }
 
 const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
+  const CalledOp called("copy_");
   check_defined("copy_", {{"input", *this}, {"source", source}});
   check(broadcast_shapes("copy_", shape(), source.shape()) == shape(), "copy_",
         "the source must broadcast to the destination", source.shape(), " into ", shape());
@@ -162,6 +167,7 @@ const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
 }
 
 const Tensor& Tensor::fill_(const Scalar& value) const {
+  const CalledOp called("fill_");
   check_defined("fill_", {{"input", *this}});
   check_writable("fill_", *this);
   check_fits("fill_", value, dtype());

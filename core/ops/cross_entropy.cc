@@ -105,6 +105,7 @@ void fail_at(const char* op, const Tensor& input, const Tensor& target, int64_t 
 
 Tensor run(const Op<ClassLossKernel, ClassLossGradient>& op, const Tensor& input,
            const Tensor& target, const CrossEntropyOptions& options) {
+  const CalledOp called(op.name());
   const ProfilerRange range(op.name(), {&input, &target});
   const bool reduced = options.reduction != Reduction::none;
   const Shape shape = shape_of_losses(input);
@@ -135,6 +136,7 @@ Tensor run(const Op<ClassLossKernel, ClassLossGradient>& op, const Tensor& input
 
 Tensor run_backward(const Op<ClassLossBackwardKernel, NoGradient>& op, const Tensor& gradient,
                     const Tensor& input, const Tensor& target, const ClassLoss& loss) {
+  const CalledOp called(op.name());
   const ProfilerRange range(op.name(), {&gradient, &input, &target});
   PreparedClassLoss p = prepare(input, target, loss);
   const Tensor g = gradient.detach().to(input.dtype()).contiguous();

@@ -113,6 +113,7 @@ Tensor losses_of(const Tensor& log_probs, const CtcTargets& targets) {
 Tensor kernel::ctc_loss_backward(const Tensor& gradient, const Tensor& log_probs,
                                  const CtcTargets& targets, const Tensor& alpha,
                                  const Tensor& losses) {
+  const CalledOp called(ctc_loss_backward_op.name());
   const ProfilerRange range(ctc_loss_backward_op.name(), {&gradient, &log_probs});
   const Tensor x = log_probs.contiguous(), g = gradient.contiguous();
   const TensorOptions options{.dtype = losses.dtype(), .device = losses.device()};

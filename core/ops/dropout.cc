@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
@@ -55,6 +56,7 @@ DropoutMask kernel::take_dropout_mask(int64_t count, double p, Device device,
 }
 
 Tensor kernel::masked_dropout(const Tensor& input, const DropoutMask& mask) {
+  const CalledOp called(dropout_op.name());
   const ProfilerRange range(dropout_op.name(), {&input});
   const Tensor x = input.detach().contiguous();
   Tensor output = empty(x.shape(), {.dtype = x.dtype(), .device = x.device()});
@@ -79,6 +81,7 @@ const Tensor& dropout_(const Tensor& input, double p, bool training, Generator* 
   check_input("dropout_", input, p);
   check_writable("dropout_", input);
   if (!training || p == 0) return input;
+  const CalledOp called("dropout_");
   const ProfilerRange range(dropout_op.name(), {&input});
   const bool record = records_write("dropout_", input, needs_gradient(input));
   const DropoutMask mask = take_dropout_mask(input.numel(), p, input.device(), generator);

@@ -29,6 +29,7 @@ struct Transform {
 };
 
 Tensor transform(const Op<FftKernel, FftGradient>& row, const Tensor& input, const Transform& t) {
+  const CalledOp called(row.name());
   const ProfilerRange range(row.name(), {&input});
   const FftKernel kernel = row.kernel(input.device());
   const Tensor x = dense(input.detach());

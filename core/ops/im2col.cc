@@ -55,6 +55,7 @@ BlockPlan plan_of(const char* op, const Dims& sizes, const Dims& kernel_size, co
 
 Tensor run(const Op<Im2colKernel, Im2colGradient>& op, const Tensor& input, const BlockPlan& plan,
            int64_t planes, const Shape& shape) {
+  const CalledOp called(op.name());
   const ProfilerRange range(op.name(), {&input});
   checked_numel(op.name(), shape, item_size(input.dtype()));
   const Tensor x = input.contiguous();

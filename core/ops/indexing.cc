@@ -88,6 +88,7 @@ Tensor read_checked(const Tensor& input, int dim, const Tensor& index, const Ten
 // Both have as many dimensions; `index` is i64 and fits but for its values.
 Tensor read_along(const char* op, const Tensor& input, int dim, const Tensor& wanted,
                   bool negative) {
+  const CalledOp called(op);
   const ProfilerRange range(op, {&input, &wanted});
   return read_checked(input, dim, check_index(op, wanted, dim, input.shape()[dim], negative),
                       wanted);
@@ -147,6 +148,7 @@ const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tenso
                    view_as_real(lift(source)));
     return input;
   }
+  const CalledOp called(row.name());
   const ProfilerRange range(row.name(), {&input, &index, &source});
   const bool wanted = is_floating(input.dtype()) && needs_gradient(input, source);
   const bool record = records_write(row.name(), input, wanted);

@@ -259,6 +259,7 @@ InterpolatePlanRef kernel::interpolate_plan(const Shape& from, const Shape& to,
 }
 
 Tensor kernel::resample(const Tensor& input, const InterpolatePlanRef& plan) {
+  const CalledOp called(interpolate_op.name());
   const ProfilerRange range(interpolate_op.name(), {&input});
   const bool last = is_channels_last(input);
   const Tensor x = input.contiguous(last ? MemoryFormat::channels_last : MemoryFormat::contiguous);

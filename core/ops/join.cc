@@ -56,6 +56,7 @@ Shape joined_shape(std::span<const Tensor> tensors, int dim) {
 }
 
 Tensor join(std::span<const Tensor> tensors, int dim, DType dtype) {
+  const CalledOp called("cat");
   const ProfilerRange range("cat");
   const Shape shape = joined_shape(tensors, dim);
   checked_numel("cat", shape, item_size(dtype));

@@ -207,6 +207,7 @@ Tensor weights_for(const char* op, const char* rule, const Tensor& weight, const
 
 Tensor kernel::pointwise_loss_backward(const Tensor& gradient, const Tensor& input,
                                        const Tensor& target, const PointwiseLoss& loss) {
+  const CalledOp called(pointwise_loss_backward_op.name());
   const ProfilerRange range(pointwise_loss_backward_op.name(), {&gradient, &input, &target});
   PreparedLoss p = prepare(input, target, loss, gradient);
   Tensor output = empty_strided(p.input.shape(), p.input.strides(),
@@ -271,6 +272,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
 }
 
 Tensor kernel::line_products(const Tensor& x, const Tensor& y, int dim) {
+  const CalledOp called(line_products_op.name());
   const ProfilerRange range(line_products_op.name(), {&x, &y});
   const Tensor a = x.detach().contiguous(), b = y.detach().contiguous();
   Shape shape = x.shape();

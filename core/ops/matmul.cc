@@ -87,6 +87,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
     return complex(product(re, other_re) - product(im, other_im),
                    product(re, other_im) + product(im, other_re));
   }
+  const CalledOp called("matmul");
   const ProfilerRange range("matmul", {&a, &b});
   MatmulArgs args = arguments(a, b);
   Tensor output =
@@ -143,6 +144,7 @@ Tensor add_product(const char* op, const Tensor& input, const Tensor& a, const T
   for (const Scalar& factor : {options.beta, options.alpha}) {
     check_fits(op, factor, a.dtype());
   }
+  const CalledOp called(op);
   const ProfilerRange range(op, {&input, &a, &b});
   MatmulArgs args = arguments(a, b);
   const Shape shape = with_matrix(args.batch_shape, args.m, args.n);

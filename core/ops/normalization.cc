@@ -120,6 +120,7 @@ Tensor doubles(const Shape& shape, Device device) {
 Tensor normalise(const ChannelNormOp& op, NormForward& forward, const ChannelNormPlan& plan,
                  const scalar::RunningStatistics& running = {}, const Tensor& gradient = {}) {
   const Tensor& input = forward.input;
+  const CalledOp called(op.name());
   const ProfilerRange range(op.name(), {&input});
   const bool last = is_channels_last(input);
   const MemoryFormat format = last ? MemoryFormat::channels_last : MemoryFormat::contiguous;
@@ -232,6 +233,7 @@ void check_lines(const char* op, const Tensor& input, const Shape& normalized_sh
 
 Tensor normalise_lines(const LineNormOp& op, const Tensor& input, const Tensor& weight,
                        const Tensor& bias, const LineNormPlan& plan) {
+  const CalledOp called(op.name());
   const ProfilerRange range(op.name(), {&input});
   const Tensor x = input.contiguous();
   Tensor output = empty_in(input, false);
@@ -377,6 +379,7 @@ Tensor rms_norm(const Tensor& input, const Shape& normalized_shape, const Tensor
 NormGradients kernel::channel_norm_backward(const Tensor& gradient, const NormForward& forward,
                                             const ChannelNormPlan& plan, NormWanted wanted) {
   if (gradient.numel() == 0) return nothing(gradient, gradient.shape()[1], wanted);
+  const CalledOp called(channel_norm_backward_op.name());
   const ProfilerRange range(channel_norm_backward_op.name(), {&gradient});
   const Tensor& input = forward.input;
   const bool last = is_channels_last(input.defined() ? input : gradient);
@@ -416,6 +419,7 @@ Tensor kernel::batch_norm_masked_gradient(const Tensor& gradient, const NormForw
 NormGradients kernel::line_norm_backward(const Tensor& gradient, const NormForward& forward,
                                          const LineNormPlan& plan, NormWanted wanted) {
   if (gradient.numel() == 0) return nothing(gradient, plan.length, wanted);
+  const CalledOp called(line_norm_backward_op.name());
   const ProfilerRange range(line_norm_backward_op.name(), {&gradient});
   const Tensor g = gradient.detach().contiguous(), x = forward.input.detach().contiguous();
   const Tensor w = numbers(forward.weight, compute_dtype(x.dtype()));

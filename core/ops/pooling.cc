@@ -159,6 +159,7 @@ PreparedPool prepare(const Tensor& input, int spatial, const PoolDim* dims, bool
 }
 
 ValuesIndices max_of_windows(const Tensor& input, int spatial, const PoolDim* dims, bool indices) {
+  const CalledOp called(max_pool_op.name());
   const ProfilerRange range(max_pool_op.name(), {&input});
   PreparedPool p = prepare(input, spatial, dims, false, is_batch_channels_last(input, spatial));
   ValuesIndices result{p.output, {}};
@@ -192,6 +193,7 @@ ValuesIndices adaptive_max_pool(const char* op, int spatial, const Tensor& input
 
 Tensor average(const Op<PoolKernel, AverageGradient>& op, const Tensor& input,
                const AveragePlan& plan, bool backward) {
+  const CalledOp called(op.name());
   const ProfilerRange range(op.name(), {&input});
   PreparedPool p = prepare(input, plan.spatial, plan.dims, backward,
                            plan.channels_last || is_batch_channels_last(input, plan.spatial));
@@ -237,6 +239,7 @@ Tensor kernel::max_pool_backward(const Tensor& gradient, const Tensor& indices,
     dims[3 - spatial + d].input = input_shape[at];
     dims[3 - spatial + d].output = gradient.shape()[at];
   }
+  const CalledOp called(max_pool_backward_op.name());
   const ProfilerRange range(max_pool_backward_op.name(), {&gradient, &indices});
   const bool last = is_batch_channels_last(indices, spatial);
   PreparedPool p = prepare(gradient, spatial, dims, true, last);

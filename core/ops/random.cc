@@ -39,6 +39,7 @@ int64_t blocks_for(Distribution distribution, DType dtype, int64_t count) {
 
 Tensor fill(const char* op, const Tensor& input, RandomArgs args, Generator* generator) {
   check_writable(op, input);
+  const CalledOp called(op);
   const ProfilerRange range(op, {&input});
   const bool record = records_write(op, input, needs_gradient(input));
   const int64_t count = input.numel();

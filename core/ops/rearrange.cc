@@ -315,6 +315,7 @@ Tensor triangle(const TriangleOp& op, Tensor output, const Tensor& input, int64_
 }
 
 Tensor triangle(const TriangleOp& op, const Tensor& input, int64_t diagonal) {
+  const CalledOp called(op.name());
   check_defined(op.name(), {{"input", input}});
   if (input.is_complex()) [[unlikely]]
     return complex(triangle(op, real(input), diagonal), triangle(op, imag(input), diagonal));

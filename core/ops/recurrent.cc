@@ -115,6 +115,7 @@ LstmState lstm_cell(const Tensor& input, const LstmState& hx, const Tensor& w_ih
 LstmState kernel::lstm_gates(const Tensor& input_gates, const Tensor& hidden_gates,
                              const Tensor& cell) {
   check_gates("lstm_gates", input_gates, hidden_gates, cell, 4);
+  const CalledOp called(lstm_gates_op.name());
   const ProfilerRange range(lstm_gates_op.name(), {&input_gates, &hidden_gates, &cell});
   const int64_t hidden = cell.size(1);
   const bool records = needs_gradient(input_gates, hidden_gates, cell);
@@ -142,6 +143,7 @@ Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const
 Tensor kernel::gru_gates(const Tensor& input_gates, const Tensor& hidden_gates,
                          const Tensor& state) {
   check_gates("gru_gates", input_gates, hidden_gates, state, 3);
+  const CalledOp called(gru_gates_op.name());
   const ProfilerRange range(gru_gates_op.name(), {&input_gates, &hidden_gates, &state});
   const int64_t hidden = state.size(1);
   const bool records = needs_gradient(input_gates, hidden_gates, state);
@@ -162,6 +164,7 @@ Tensor kernel::gru_gates(const Tensor& input_gates, const Tensor& hidden_gates,
 LstmGradients kernel::lstm_gates_backward(const Tensor& hidden_gradient,
                                           const Tensor& cell_gradient, const Tensor& gates,
                                           const Tensor& cell, const Tensor& next_cell) {
+  const CalledOp called(lstm_gates_backward_op.name());
   const ProfilerRange range(lstm_gates_backward_op.name(), {&gates});
   const LstmGradients result{fresh_like(gates), fresh_like(cell)};
   if (cell.numel() == 0) return result;
@@ -175,6 +178,7 @@ LstmGradients kernel::lstm_gates_backward(const Tensor& hidden_gradient,
 
 GruGradients kernel::gru_gates_backward(const Tensor& gradient, const Tensor& gates,
                                         const Tensor& hidden_gates, const Tensor& state) {
+  const CalledOp called(gru_gates_backward_op.name());
   const ProfilerRange range(gru_gates_backward_op.name(), {&gates});
   const GruGradients result{fresh_like(gates), fresh_like(gates), fresh_like(state)};
   if (state.numel() == 0) return result;

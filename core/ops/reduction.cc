@@ -65,6 +65,7 @@ Tensor reduce_one(const Row& row, const Tensor& input, const Dims& dims, bool ke
                         .parameters = &reducer,
                         .compute = dtypes.compute,
                         .output_dtype = {dtypes.result, dtypes.result}};
+  const CalledOp called(row.name());
   const ProfilerRange range(row.name(), {&input});
   return run_reduce(row.kernel(input.device()), input, dims, keepdim, plan).output[0];
 }
@@ -123,6 +124,7 @@ ReduceResult run_places(const Row& row, const Tensor& input, const Dims& dims, b
                         .output_dtype = {input.dtype(), DType::i64},
                         .wanted = {values, true},
                         .positions = true};
+  const CalledOp called(row.name());
   const ProfilerRange range(row.name(), {&input});
   return run_reduce(row.kernel(input.device()), input, dims, keepdim, plan);
 }
@@ -165,6 +167,7 @@ template <class Row>
 Tensor spread(const Row& row, const Tensor& input, const ReduceDims& over, double correction,
               bool keepdim, bool root) {
   const Dims dims = over.resolve(row.name(), input);
+  const CalledOp called(row.name());
   const ProfilerRange range(row.name(), {&input});
   scalar::Moments reducer;
   reducer.correction = correction;

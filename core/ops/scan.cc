@@ -31,6 +31,7 @@ namespace {
 template <class Gradient>
 Tensor scan(const Op<ScanKernel, Gradient>& op, const Tensor& input, int dim) {
   check(!input.is_complex(), op.name(), "dtype must be real", input.dtype());
+  const CalledOp called(op.name());
   const ProfilerRange range(op.name(), {&input});
   const Tensor x = dense(input);
   const Lines lines = lines_of(x, dim);

@@ -46,6 +46,7 @@ Tensor search(const char* op, const Tensor& sequence, const Tensor& values, bool
     check(alike, op, "sequence and values must have the same sizes but for the last",
           sequence.shape(), " and ", values.shape());
   }
+  const CalledOp called(op);
   const ProfilerRange range(op, {&sequence, &values});
   const Tensor rows = sequence.detach().contiguous(), wanted = values.detach().contiguous();
   Tensor output = empty(values.shape(), {.dtype = DType::i64, .device = values.device()});

@@ -42,6 +42,7 @@ Tensor run(const Op<SoftmaxKernel, SoftmaxGradient>& op, const Tensor& given, in
 
 Tensor run_backward(const Op<SoftmaxBackwardKernel, NoGradient>& op, const Tensor& gradient,
                     const Tensor& output, int dim) {
+  const CalledOp called(op.name());
   const ProfilerRange range(op.name(), {&gradient, &output});
   const Tensor y = dense(output);
   const auto beside = [&] {

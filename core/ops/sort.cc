@@ -35,6 +35,7 @@ struct Taken {
 ValuesIndices run(const Op<SortKernel, PickGradient>& op, const Tensor& input, int dim,
                   const Taken& taken) {
   check(!input.is_complex(), op.name(), "dtype must be real", input.dtype());
+  const CalledOp called(op.name());
   const ProfilerRange range(op.name(), {&input});
   const Tensor x = dense(input);
   const Lines lines = lines_of(x, dim);

@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/total_norm.h>
@@ -7,6 +8,7 @@ namespace aorta::kernel {
 constinit Op<TotalNormKernel, NoGradient> total_norm_op{"total_norm"};
 
 Tensor total_norm(std::span<const Tensor> tensors, double p) {
+  const CalledOp called(total_norm_op.name());
   const ProfilerRange range(total_norm_op.name());
   std::vector<NormTensor> list;
   int64_t first = 0;

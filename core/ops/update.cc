@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/update.h>
 
@@ -6,6 +7,7 @@ namespace aorta::kernel {
 constinit Op<UpdateKernel, NoGradient> update_op{"update"};
 
 void run_update(Device device, const UpdateArgs& args) {
+  const CalledOp called(update_op.name());
   const ProfilerRange range(update_op.name());
   if (range.is_open()) {
     const int64_t item = item_size(args.dtype), state_item = args.dtype == DType::f64 ? 8 : 4;

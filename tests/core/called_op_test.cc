@@ -43,7 +43,7 @@ TEST(CalledOp, IsWhatAnErrorNames) {
   }
   EXPECT_EQ(error_of(failing), "outer: it must be well, got 3");
   EXPECT_EQ(error_of([] { check(false, "allocate", "there must be memory", 3); }),
-            "allocate: there must be memory, got 3");
+            "outer: there must be memory, got 3");
 }
 
 TEST(CalledOp, EndsWithItsScope) {

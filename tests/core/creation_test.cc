@@ -205,7 +205,7 @@ TEST(Creation, TooLarge) {
   EXPECT_EQ(error_of([] { empty({int64_t{1} << 50}); }),
             "allocate: a tensor has at most 2^46 bytes, got 4503599627370496");
   EXPECT_EQ(error_of([] { ones({int64_t{1} << 60}, {.dtype = u8}); }),
-            "allocate: a tensor has at most 2^46 bytes, got 1152921504606846976");
+            "ones: a tensor has at most 2^46 bytes, got 1152921504606846976");
 }
 
 TEST(Fill, ValuesThatFit) {

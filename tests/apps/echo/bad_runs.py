@@ -430,7 +430,7 @@ def _(case):
     return done
 
 
-@row("70a", "too little memory", 4, "*allocate: the machine has no more memory, got * bytes wanted, * in use")
+@row("70a", "too little memory", 4, "*: the machine has no more memory, got * bytes wanted, * in use")
 def _(case):
     return case.begun().resume(limits=[(resource.RLIMIT_AS, 90 << 20)])
 

@@ -258,7 +258,7 @@ TEST_F(CudaFaults, WorkIsCapturedWhereItsMemoryIsCached) {
       ": a graph must not hold numbers that change from call to call, got a "
       "stream that is captured";
   EXPECT_EQ(error_of([&] { adam.step(); }), "update" + rule);
-  EXPECT_EQ(error_of([&] { normal_(noise, 0, 1); }), "random_" + rule);
+  EXPECT_EQ(error_of([&] { normal_(noise, 0, 1); }), "normal_" + rule);
   ASSERT_EQ(cudaStreamEndCapture(handle, &graph), cudaSuccess);
   adam.step();
   ASSERT_EQ(cudaStreamBeginCapture(handle, cudaStreamCaptureModeGlobal), cudaSuccess);
@@ -570,7 +570,7 @@ TEST_F(CudaStarts, WhatIsAskedOnceFails) {
        "^create_stream: CUDA must succeed, got cudaErrorMemoryAllocation "},
       {"cudaDeviceGetAttribute", "^device: CUDA must succeed, got cudaErrorMemoryAllocation "},
       {"cublasLtCreate", "^matmul: cuBLASLt must succeed, got CUBLAS_STATUS_NOT_INITIALIZED"},
-      {"cudnnCreate", "^convolution: cuDNN must succeed, got CUDNN_STATUS_NOT_INITIALIZED "}};
+      {"cudnnCreate", "^conv2d: cuDNN must succeed, got CUDNN_STATUS_NOT_INITIALIZED "}};
   for (const auto& [call, said] : starts) {
     emulated::note_failed(call);
     EXPECT_EXIT(start(call), testing::ExitedWithCode(0),

@@ -74,8 +74,9 @@ namespace {
 
 /// The row's own name, and those of what its calls run.
 std::set<std::string> names_of(const Row& row, const Sample& sample) {
-  // Memory that lacks is no op's fault; a row of several functions has a call for each.
-  std::set<std::string> names{row.op, sample.call->name, "allocate"};
+  // A row of several functions has a call for each, and calls do some things with their inputs
+  // themselves.
+  std::set<std::string> names{row.op, sample.call->name, "clone", "contiguous", "to"};
   names.insert(row.also.begin(), row.also.end());
   names.insert(row.functions.begin(), row.functions.end());
   // As the function that is called names itself where an operand is missing.
@@ -118,6 +119,36 @@ TEST_F(OpFaults, EachErrorBeginsWithItsOp) {
   EXPECT_GT(ops, 150);
   RecordProperty("ops", ops);
   RecordProperty("failed", failed_);
+}
+
+// A stream that has no memory yet asks the machine for each piece, and the machine has no more.
+TEST_F(OpFaults, MemoryThatLacksIsNamedByTheOpThatWantsIt) {
+  DeviceBackend& gpu = backend(DeviceType::cuda);
+  int ops = 0;
+  for (const Row& row : rows()) {
+    if (row.calls.empty() || !missing_kernel(row, DeviceType::cuda).empty()) continue;
+    if (samples(row).empty()) continue;
+    SCOPED_TRACE(row.op);
+    const Sample& sample = samples(row).front();
+    const Tensors inputs = on_device(sample);
+    const std::set<std::string> names = names_of(row, sample);
+    sample.call->run(inputs);
+    synchronize("cuda:0");
+    gpu.empty_cache();
+    const Stream stream = gpu.create_stream(0);
+    gpu.set_current_stream(stream);
+    emulated::inject("cudaMalloc", 0, cudaErrorMemoryAllocation);
+    const std::string text = error_of([&] { sample.call->run(inputs); });
+    emulated::inject_nothing();
+    gpu.set_current_stream({Device("cuda:0"), nullptr});
+    gpu.destroy_stream(stream);
+    if (text == kNoError) continue;  // it writes in place, or gives a view
+    ++ops;
+    EXPECT_TRUE(names.contains(op_of(text))) << text;
+    EXPECT_NE(text.find(": cuda:0 has no more memory, got "), std::string::npos) << text;
+    EXPECT_NE(text.find(" in use, "), std::string::npos) << text;
+  }
+  EXPECT_GT(ops, 150);
 }
 
 // Within a gradient it is the name of an op: nobody says which ones run there, some write in place,
