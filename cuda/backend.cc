@@ -1,7 +1,6 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/check.h>
 #include <aorta/core/dispatch/device_work.h>
-#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/recording.h>
 #include <aorta/cuda/allocator.h>
 #include <aorta/cuda/backend.h>
@@ -11,6 +10,7 @@
 #include <aorta/cuda/memory_driver.h>
 #include <aorta/cuda/tool_ranges.h>
 #include <aorta/cuda/wait.h>
+#include <aorta/cuda/wait_range.h>
 
 #include <atomic>
 #include <cmath>
@@ -81,15 +81,6 @@ cudaStream_t resolve(Stream stream) {
   return stream.handle ? static_cast<cudaStream_t>(stream.handle)
                        : cuda::current_stream(stream.device.index);
 }
-
-// What a profiler says of the host while it waits for a device: who waits.
-class WaitRange {
- public:
-  explicit WaitRange(const char* op) : range_(called_op() ? called_op() : op, {}, " waits") {}
-
- private:
-  ProfilerRange range_;
-};
 
 void refuse_wait_in_capture(const char* op) {
   kernel::refuse_in_capture(op, "a captured step must not wait for its device or the host's memory",
@@ -225,6 +216,7 @@ void Backend::record_stream(void* data, Stream stream) {
 }
 
 void Backend::empty_cache() {
+  const CalledOp called("empty_cache");
   for (std::atomic<DeviceState*>& entry : states) {
     DeviceState* state = entry.load(std::memory_order_acquire);
     if (!state) continue;

@@ -1,6 +1,7 @@
 #include <aorta/core/check.h>
 #include <aorta/cuda/beside_captures.h>
 #include <aorta/cuda/check.h>
+#include <aorta/cuda/wait_range.h>
 
 #include <cstdlib>
 
@@ -31,6 +32,7 @@ bool synchronous_launches() {
 
 void check_finished(const char* op, cudaStream_t stream) {
   if (!synchronous_launches()) return;
+  const WaitRange range(op);
   const BesideCaptures beside;
   check_cuda(cudaStreamSynchronize(stream), op);
 }

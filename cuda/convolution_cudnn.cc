@@ -8,6 +8,7 @@
 #include <aorta/cuda/convolution_graph.h>
 #include <aorta/cuda/cudnn_device.h>
 #include <aorta/cuda/gemm_plan.h>
+#include <aorta/cuda/wait_range.h>
 
 #include <algorithm>
 #include <limits>
@@ -37,6 +38,7 @@ struct Call {
   /// Seconds of the fastest of some runs. One that can't run is never the fastest.
   double time(const CudnnEngine& engine, cudnnHandle_t handle) const {
     const cudaStream_t stream = current_stream(device);
+    const WaitRange waits(op);
     const BesideCaptures beside;
     double fastest = std::numeric_limits<double>::infinity();
     for (int i = 0; i < kTimedRuns; ++i) {

@@ -3,6 +3,7 @@
 #include <aorta/cuda/captures.h>
 #include <aorta/cuda/memory_driver.h>
 #include <aorta/cuda/memory_marks.h>
+#include <aorta/cuda/wait_range.h>
 
 namespace aorta::cuda {
 namespace {
@@ -71,6 +72,7 @@ bool free_heap(void* data, cudaError_t (*call)(void*)) {
 // it stays.
 bool free_device(void* context, void* data) {
   const int device = device_from(context);
+  const WaitRange range("allocate");
   return on_device(device, [&] {
     return Captures::of(device).unless_running(
         [&] { return succeeded(cudaDeviceSynchronize()) && free_heap(data, cudaFree); });
@@ -103,6 +105,7 @@ bool event_done(void*, void* event) {
 }
 
 bool wait_event(void*, void* event) {
+  const WaitRange range("allocate");
   const BesideCaptures beside;
   return beside && succeeded(cudaEventSynchronize(static_cast<cudaEvent_t>(event)));
 }

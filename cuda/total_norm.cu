@@ -7,23 +7,21 @@
 #include <aorta/cuda/rows.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/group.cuh>
+#include <aorta/cuda/tensor_list.cuh>
 
 #include <vector>
 
 namespace aorta::cuda {
 namespace {
 
-/// Tensors of a launch: what fits the 4 KB of kernel arguments.
-constexpr int kTensors = 160;
 /// Elements that are worth a thread, and blocks of a launch at most.
 constexpr int64_t kElements = 8, kBlocks = 1024;
 
 struct Batch {
-  NormTensor tensors[kTensors];
-  int size = 0;
-  int64_t begin = 0, end = 0;
+  TensorList<const void*> tensors;
   unsigned blocks() const {
-    return static_cast<unsigned>(std::min(divide_up(end - begin, kThreads * kElements), kBlocks));
+    return static_cast<unsigned>(
+        std::min(divide_up(tensors.elements(), kThreads * kElements), kBlocks));
   }
 };
 
@@ -44,12 +42,12 @@ template <class R, class M>
 __global__ void __launch_bounds__(kThreads)
     norm_parts_kernel(const __grid_constant__ Batch batch, R r, NormState<R>* parts) {
   NormState<R> state = r.template init<double>();
-  int tensor = 0;
-  for (int64_t i = batch.begin + first_item(); i < batch.end; i += item_step()) {
-    while (i >= batch.tensors[tensor].first + batch.tensors[tensor].count) ++tensor;
-    const NormTensor& t = batch.tensors[tensor];
-    const M* const data = static_cast<const M*>(t.data);
-    const auto x = load<ComputeType<M>, M>(data + (i - t.first));
+  const int64_t end = batch.tensors.end();
+  int64_t i = batch.tensors.begin() + first_item();
+  for (int tensor = batch.tensors.find(i); i < end; i += item_step()) {
+    tensor = batch.tensors.find_from(tensor, i);
+    const M* const data = static_cast<const M*>(batch.tensors.places[tensor]);
+    const auto x = load<ComputeType<M>, M>(data + (i - batch.tensors.firsts[tensor]));
     r.template accumulate<double>(state, static_cast<double>(x), 0);
   }
   state = join_block(r, state);
@@ -69,19 +67,14 @@ __global__ void __launch_bounds__(kThreads)
 std::vector<Batch> batches_of(const TotalNormArgs& args) {
   std::vector<Batch> batches;
   for (const NormTensor& tensor : args.tensors) {
-    if (batches.empty() || batches.back().size == kTensors) {
-      batches.emplace_back();
-      batches.back().begin = tensor.first;
-    }
-    Batch& batch = batches.back();
-    batch.tensors[batch.size++] = tensor;
-    batch.end = tensor.first + tensor.count;
+    if (batches.empty() || batches.back().tensors.is_full()) batches.emplace_back();
+    batches.back().tensors.add(tensor.data, tensor.first, tensor.count);
   }
   return batches;
 }
 
 void run(const TotalNormArgs& args) {
-  static_assert(sizeof(Batch) + 32 <= 4096);
+  static_assert(sizeof(Batch) + 32 <= kArgumentBytes);
   const LaunchSite site(args.result);
   const std::vector<Batch> batches = batches_of(args);
   int64_t count = 0;

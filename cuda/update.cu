@@ -1,20 +1,30 @@
 #include <aorta/core/ops/update.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
+#include <aorta/cuda/tensor_list.cuh>
 
 #include <cmath>
 
 namespace aorta::cuda {
 namespace {
 
-/// Tensors of a launch: what fits the 4 KB of kernel arguments.
-constexpr int kTensors = 48;
+/// A tensor whose rule has so many states.
+template <int states>
+struct Place {
+  void* parameter;
+  const void* gradient;
+  void* state[states];
+};
+template <>
+struct Place<0> {
+  void* parameter;
+  const void* gradient;
+};
 
 /// Neighbours in the list with the same numbers.
-template <class T>
+template <class F, class T>
 struct Batch {
-  UpdateTensor tensors[kTensors];
-  int size = 0;
+  TensorList<Place<F::states>> tensors;
   UpdateNumbers<T> numbers;
   const UpdateNumbers<double>* live = nullptr;  // in place of `numbers`
   const double* must_be_finite = nullptr;
@@ -23,50 +33,65 @@ struct Batch {
 /// The tensors lie one behind the other in one range of elements.
 template <class F, class M, class T>
 __global__ void __launch_bounds__(kThreads)
-    update_kernel(const __grid_constant__ Batch<T> batch, int64_t begin, int64_t end) {
+    update_kernel(const __grid_constant__ Batch<F, T> batch) {
   if (batch.must_be_finite && !std::isfinite(*batch.must_be_finite)) return;
   const UpdateNumbers<T> numbers = batch.live ? UpdateNumbers<T>(*batch.live) : batch.numbers;
-  int tensor = 0;
-  for (int64_t i = begin + first_item(); i < end; i += item_step()) {
-    while (i >= batch.tensors[tensor].first + batch.tensors[tensor].count) ++tensor;
-    const UpdateTensor& t = batch.tensors[tensor];
-    const int64_t place = i - t.first;
+  const int64_t end = batch.tensors.end();
+  int64_t i = batch.tensors.begin() + first_item();
+  if (i >= end) return;
+  for (int tensor = batch.tensors.find(i); i < end; i += item_step()) {
+    tensor = batch.tensors.find_from(tensor, i);
+    const Place<F::states>& t = batch.tensors.places[tensor];
+    const int64_t place = i - batch.tensors.firsts[tensor];
     M* const parameter = static_cast<M*>(t.parameter) + place;
     const M* const gradient = t.gradient ? static_cast<const M*>(t.gradient) + place : parameter;
     T p = load<T, M>(parameter);
     T s[kMaxUpdateStates] = {};
+    if constexpr (F::states > 0) {
 #pragma unroll
-    for (int k = 0; k < F::states; ++k) s[k] = static_cast<const T*>(t.states[k])[place];
+      for (int k = 0; k < F::states; ++k) s[k] = static_cast<const T*>(t.state[k])[place];
+    }
     F()(numbers, p, load<T, M>(gradient), s);
     store<M>(parameter, p);
+    if constexpr (F::states > 0) {
 #pragma unroll
-    for (int k = 0; k < F::states; ++k) static_cast<T*>(t.states[k])[place] = s[k];
+      for (int k = 0; k < F::states; ++k) static_cast<T*>(t.state[k])[place] = s[k];
+    }
   }
+}
+
+template <int states>
+Place<states> place_of(const UpdateTensor& tensor) {
+  Place<states> place;
+  place.parameter = tensor.parameter;
+  place.gradient = tensor.gradient;
+  if constexpr (states > 0) std::copy_n(tensor.states, states, place.state);
+  return place;
 }
 
 template <class F, class M>
 void run_as(const UpdateArgs& args) {
   using T = ComputeType<M>;
-  static_assert(sizeof(Batch<T>) + 2 * sizeof(int64_t) <= 4096);
+  static_assert(sizeof(Batch<F, T>) <= kArgumentBytes);
   const auto filled = std::find_if(args.tensors.begin(), args.tensors.end(),
                                    [](const UpdateTensor& t) { return t.count > 0; });
   const LaunchSite site(filled->parameter);
   if (!args.live) refuse_capture("update", site.stream());
   for (size_t i = 0; i < args.tensors.size();) {
-    Batch<T> batch;
-    const int64_t numbers = args.tensors[i].numbers, begin = args.tensors[i].first;
+    Batch<F, T> batch;
+    const int64_t numbers = args.tensors[i].numbers;
     batch.numbers = UpdateNumbers<T>(args.numbers[static_cast<size_t>(numbers)]);
     if (args.live) batch.live = args.live + numbers;
     batch.must_be_finite = args.must_be_finite;
-    int64_t end = begin;
-    for (; i < args.tensors.size() && batch.size < kTensors && args.tensors[i].numbers == numbers;
+    for (;
+         i < args.tensors.size() && !batch.tensors.is_full() && args.tensors[i].numbers == numbers;
          ++i) {
-      batch.tensors[batch.size++] = args.tensors[i];
-      end = args.tensors[i].first + args.tensors[i].count;
+      const UpdateTensor& tensor = args.tensors[i];
+      batch.tensors.add(place_of<F::states>(tensor), tensor.first, tensor.count);
     }
-    if (begin == end) continue;
-    launch("update", update_kernel<F, M, T>, site.blocks(end - begin), kThreads, site.stream(),
-           batch, begin, end);
+    if (batch.tensors.elements() == 0) continue;
+    launch("update", update_kernel<F, M, T>, site.blocks(batch.tensors.elements()), kThreads,
+           site.stream(), batch);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/optim/adam.h>
 #include <aorta/optim/clip.h>
 #include <aorta/optim/grad_scaler.h>
 #include <aorta/optim/sgd.h>
@@ -87,6 +88,42 @@ TEST_F(CudaGradients, AreClippedInAFewLaunches) {
     const std::vector<double> before = there[3].grad().to_vector<double>();
     optim::clip_grad_norm_(there, 1e6);
     EXPECT_EQ(there[3].grad().to_vector<double>(), before);
+  }
+}
+
+// As many tensors as networks of models/ have, and more than a launch takes.
+TEST_F(CudaGradients, AStepIsOneLaunchForAllParameters) {
+  const auto launches_of = [](const char* name, const auto& something) {
+    Profiler profiler;
+    something();
+    profiler.stop();
+    const std::vector<DeviceRange>& ranges = profiler.device_ranges();
+    return std::count_if(ranges.begin(), ranges.end(),
+                         [&](const DeviceRange& range) { return range.name == name; });
+  };
+  const auto parameters_of = [](int count, Device device) {
+    std::vector<Tensor> parameters;
+    for (int i = 0; i < count; ++i) {
+      parameters.push_back(full({i % 7, 3}, 1.0 + i, {.device = device}).requires_grad_());
+      parameters.back().set_grad(full({i % 7, 3}, 1.0 - i, {.device = device}));
+    }
+    return parameters;
+  };
+  for (const auto& [count, launches] : {std::pair{161, 1}, {335, 1}, {700, 2}}) {
+    const auto there = parameters_of(count, "cuda"), here = parameters_of(count, "cpu");
+    optim::Adam adam(there, {.amsgrad = true}), adam_here(here, {.amsgrad = true});
+    optim::SGD sgd(there, {.lr = 0.1}), sgd_here(here, {.lr = 0.1});
+    for (int step = 0; step < 2; ++step) {
+      EXPECT_EQ(launches_of("update", [&] { adam.step(); }), launches) << count;
+      EXPECT_EQ(launches_of("update", [&] { sgd.step(); }), launches) << count;
+      adam_here.step();
+      sgd_here.step();
+    }
+    for (int i = 0; i < count; ++i)
+      EXPECT_EQ(difference(there[i].detach().cpu(), here[i].detach(), 1e-6, 0), "") << i;
+    // A launch more joins the parts.
+    EXPECT_EQ(launches_of("total_norm", [&] { optim::clip_grad_norm_(there, 3.0); }), launches + 1)
+        << count;
   }
 }
 

@@ -158,7 +158,7 @@ __global__ void count_at_odd_places(char* out) {
   atomicAdd(reinterpret_cast<unsigned*>(out + 2), 1u);
 }
 struct Wide {
-  char bytes[5000];
+  char bytes[32760];
 };
 __global__ void take_much(const Wide, float* out) { *out = 1; }
 __global__ void shared_never_written(float* out) {
@@ -380,7 +380,7 @@ TEST_F(PlantedKernels, LaunchesBeyondTheLimits) {
     EXPECT_TRUE(finds(c.rule));
   }
   EXPECT_EQ(start(take_much, 1, 1, nullptr, Wide{}, out), cudaErrorInvalidValue);
-  EXPECT_TRUE(finds("parameters take at most 4096 bytes"));
+  EXPECT_TRUE(finds("parameters take at most 32764 bytes, got 32768"));
   cudaLaunchConfig_t config{};
   config.dynamicSmemBytes = (48 << 10) + 1;
   EXPECT_EQ(cudaLaunchKernelEx(&config, write_at, out, int64_t{0}), cudaErrorInvalidValue);

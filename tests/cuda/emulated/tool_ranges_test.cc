@@ -1,10 +1,14 @@
 // What tools are told of a profiler's ranges, how a profiler says who waits, and launches that wait
 // because somebody looks for an error.
+#include <aorta/core/backends.h>
 #include <aorta/core/device_backend.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/ops/convolution.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/tests/cuda/emulated/memory.h>
 #include <aorta/tests/cuda/emulated/report.h>
+#include <aorta/tests/cuda/emulated/settings.h>
 #include <aorta/tests/cuda/emulated/tool_ranges.h>
 
 #include <gtest/gtest.h>
@@ -13,6 +17,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <set>
 
 extern "C" const char* aorta_register_cuda();
 
@@ -73,6 +79,46 @@ TEST(ToolRanges, WhoWaitsIsNamed) {
     if (range.name.ends_with(" waits")) waits.push_back(range.name);
   EXPECT_EQ(waits, (std::vector<std::string>{"item waits", "cpu waits", "synchronize waits"}));
   EXPECT_NE(profiler.table().find("item waits"), std::string::npos);
+}
+
+// The allocator gives back what it keeps once the device is done, and waits for what other streams
+// still read; where cuDNN's engines are timed, the host waits for each.
+TEST(ToolRanges, WaitsOfTheAllocatorAndOfTimedEnginesAreNamed) {
+  ASSERT_EQ(aorta_register_cuda(), nullptr);
+  const auto waits_of = [](const std::function<void()>& work) {
+    synchronize("cuda:0");
+    backend(DeviceType::cuda).empty_cache();
+    Profiler profiler;
+    work();
+    profiler.stop();
+    std::set<std::string> names;
+    for (const ProfiledRange& range : profiler.ranges())
+      if (range.name.ends_with(" waits")) names.insert(range.name);
+    return names;
+  };
+  using Names = std::set<std::string>;
+  const TensorOptions there{.device = "cuda"};
+  EXPECT_EQ(waits_of([&] {
+              empty({1 << 20}, there);
+              backend(DeviceType::cuda).empty_cache();
+            }),
+            Names({"empty_cache waits"}));
+  const auto with_little_memory = [&](const std::function<void()>& asks) {
+    return waits_of([&] {
+      emulated::settings().device_bytes = emulated::Memory::get().used(0) + (9 << 20);
+      const Tensor kept = empty({1 << 18}, there);
+      empty({1 << 20}, there);  // cached, in the way of what is asked for
+      asks();
+      emulated::settings().device_bytes = emulated::Settings().device_bytes;
+    });
+  };
+  EXPECT_EQ(with_little_memory([&] { empty({3 << 19}, there); }), Names({"allocate waits"}));
+  EXPECT_EQ(with_little_memory([&] { zeros({3 << 19}, there); }), Names({"zeros waits"}));
+  const Tensor x = ones({1, 8, 8, 8}, there), w = ones({8, 8, 3, 3}, there);
+  backends::cudnn::set_benchmark(true);
+  const Names timed = waits_of([&] { conv2d(x, w); });
+  backends::cudnn::set_benchmark(false);
+  EXPECT_EQ(timed, Names({"conv2d waits"}));
 }
 
 // In a process of its own, by the next test: the variables are read once.
