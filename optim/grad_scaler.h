@@ -3,6 +3,7 @@
 #include <aorta/optim/optimizer.h>
 
 #include <map>
+#include <memory>
 
 namespace aorta::optim {
 
@@ -28,19 +29,24 @@ struct GradScalerOptions {
 ///     scaler.update();                                     // once, after all optimizers
 ///
 /// Gradients of a 16-bit float have its range, so parameters are f32 (autocast's). bf16 has f32's
-/// and needs no scaling. step() waits for a GPU, as it has to know whether a gradient is infinite;
-/// nothing else does.
+/// and needs no scaling. The scale is a number of the device that the losses are on, so that only
+/// step() waits for a GPU, to say whether it did, and get_scale() and state(). All of it may be in
+/// a captured step (core/dispatch/capture.h), whose device decides by itself, as by
+/// step_if_finite().
 class GradScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {});
+  GradScaler(const GradScaler&) = delete;
+  GradScaler& operator=(const GradScaler&) = delete;
 
   /// The loss times the scale.
-  Tensor scale(const Tensor& loss) const;
+  Tensor scale(const Tensor& loss);
   /// Divides the gradients of the optimizer's parameters by the scale, in place. Errors: a second
   /// time before update(), after step(); parameters of f16.
   void unscale_(Optimizer& optimizer);
   /// Divides the gradients unless unscale_() has, and steps if all of them are finite; whether it
-  /// did. Errors: a second time before update(); an optimizer without gradients.
+  /// did (true in a captured step). Errors: a second time before update(); an optimizer without
+  /// gradients.
   bool step(Optimizer& optimizer);
   /// The scale of the next loss: one that is given, or backoff_factor times this one if a gradient
   /// was infinite or NaN since the last update, growth_factor times it after growth_interval
@@ -49,7 +55,7 @@ class GradScaler {
 
   bool is_enabled() const { return options_.enabled; }
   /// 1 where it isn't enabled.
-  double get_scale() const { return options_.enabled ? scale_ : 1; }
+  double get_scale() const;
 
   /// scale, growth_factor, backoff_factor, growth_interval and growth_tracker, the updates in a row
   /// without infinities.
@@ -63,15 +69,15 @@ class GradScaler {
   struct Stage {
     bool stepped = false;
     Tensor largest;  // of the gradients' magnitudes, where they are
-    bool finite() const;
   };
+  using Stages = std::map<const Optimizer*, Stage>;
   // Divides the gradients and looks at them.
   Stage& unscaled(Optimizer& optimizer);
+  Tensor scale_on(Device device);
 
   GradScalerOptions options_;
-  double scale_;
-  int64_t growth_tracker_ = 0;
-  std::map<const Optimizer*, Stage> stages_;  // since the last update
+  Tensor scale_, growth_tracker_;                                // f32 and i64, 0-d
+  std::shared_ptr<Stages> stages_ = std::make_shared<Stages>();  // since the last update
 };
 
 }  // namespace aorta::optim

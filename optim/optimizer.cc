@@ -1,9 +1,11 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/ops/creation.h>
 #include <aorta/core/recording.h>
 #include <aorta/optim/group.h>
 
 #include <cmath>
+#include <map>
 #include <unordered_set>
 
 namespace aorta::optim {
@@ -62,6 +64,29 @@ void Optimizer::step_if_finite(const Tensor& loss) {
   check(loss.numel() == 1, "optimizer", "the loss must be one number", loss.shape());
   check(is_floating(loss.dtype()), "optimizer", "the loss must be of a float dtype", loss.dtype());
   take_step(loss.detach().to(DType::f64));
+}
+
+void Optimizer::skip_step() {
+  struct Before {
+    std::vector<int64_t> steps;
+    std::map<std::string, std::vector<double>> values;
+    std::map<std::string, std::vector<char>> present;
+  };
+  std::vector<Before> before;
+  for (const auto& group : groups_) {
+    before.push_back({group->steps, group->values, {}});
+    for (const auto& kind : group->kinds) before.back().present[kind->name] = kind->present;
+  }
+  take_step(full({}, std::nan(""), {.dtype = DType::f64}));
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    GroupData& group = *groups_[g];
+    group.steps = before[g].steps;
+    group.values = before[g].values;
+    for (const auto& kind : group.kinds) {
+      kind->present = before[g].present[kind->name];
+      kind->present.resize(group.parameters.size());
+    }
+  }
 }
 
 void Optimizer::take_step(const Tensor& must_be_finite) {

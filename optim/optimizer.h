@@ -132,7 +132,11 @@ class Optimizer {
   virtual void check_at_rest(const char*) const {}
 
  private:
+  friend class GradScaler;
   friend class OptimizerRef;
+  // Leaves a step out: nothing changes and nothing is counted. The rule's state gets its memory, as
+  // a step that is captured later needs it.
+  void skip_step();
   void take_step(const Tensor& must_be_finite);
   void step_groups(CapturedRuns* captured, const Tensor& must_be_finite);
   void check_gradients(size_t group) const;

@@ -12,6 +12,7 @@
 #include <aorta/nn/linear.h>
 #include <aorta/optim/adam.h>
 #include <aorta/optim/averaging.h>
+#include <aorta/optim/grad_scaler.h>
 #include <aorta/optim/sgd.h>
 #include <aorta/tests/cuda/captured_step.h>
 #include <aorta/tests/error_text.h>
@@ -245,6 +246,33 @@ TEST_F(CapturedStep, ACaptureThatFailsIsTakenBack) {
     EXPECT_EQ(optimizer.state().get<int64_t>("state.0.step"), 5);
     return results;
   });
+}
+
+TEST_F(CapturedStep, AScaleOfACaptureThatFailsGoesOn) {
+  const Tensor w = numbers({40}, 1).requires_grad_();
+  optim::SGD optimizer({w}, {.lr = 0.1});
+  optim::GradScaler scaler;
+  const auto half = [&](const Tensor& x) {
+    optimizer.zero_grad();
+    scaler.scale(sum(w * x)).backward();
+    scaler.unscale_(optimizer);
+  };
+  const auto whole = [&](const Tensor& x, bool fails) {
+    half(x);
+    if (fails) w.item<float>();
+    scaler.step(optimizer);
+    scaler.update();
+    return w * 1;
+  };
+  bool fails = false;
+  auto step = capture([&](const Tensor& x) { return whole(x, fails); });
+  const Tensor x = numbers({40}, 2);
+  step(x);
+  step(x);
+  fails = true;
+  EXPECT_NE(error_of([&] { step(x); }), kNoError);
+  EXPECT_EQ(error_of([&] { whole(x, false); }), kNoError);
+  EXPECT_EQ(scaler.state().get<int64_t>("growth_tracker"), 3);
 }
 
 // Its graph writes where they were.

@@ -25,6 +25,7 @@
 #include <aorta/optim/asgd.h>
 #include <aorta/optim/averaging.h>
 #include <aorta/optim/clip.h>
+#include <aorta/optim/grad_scaler.h>
 #include <aorta/optim/nadam.h>
 #include <aorta/optim/radam.h>
 #include <aorta/optim/rmsprop.h>
@@ -339,6 +340,49 @@ TEST_F(CapturedStep, UnderAutocast) {
       return results;
     });
   }
+}
+
+// By a scale that is too large for f16 at first, so that launches leave the step out, and then
+// grows.
+TEST_F(CapturedStep, LossesAreScaled) {
+  int left_out = 0, grown = 0;
+  expect_the_same_with_graphs([&](bool graphs) {
+    const Net net;
+    optim::SGD optimizer(net.parameters(), {.lr = 0.01, .momentum = 0.9});
+    optim::GradScaler scaler(
+        {.init_scale = 0x1p46, .backoff_factor = 1.0 / 32, .growth_interval = 2});
+    auto step = maybe_captured(graphs, [&](const Tensor& x, const Tensor& y) {
+      optimizer.zero_grad();
+      Tensor loss;
+      {
+        const Autocast scope(f16);
+        loss = cross_entropy(net(x), y);
+      }
+      scaler.scale(loss).backward();
+      scaler.unscale_(optimizer);
+      optim::clip_grad_norm_(net.parameters(), 0.5);
+      scaler.step(optimizer);
+      scaler.update();
+      return loss;
+    });
+    std::vector<Tensor> results;
+    for (int i = 0; i < 2 * kCalls; ++i) {
+      const uint64_t seed = static_cast<uint64_t>(60 + i);
+      const double scale = scaler.get_scale();
+      const Tensor before = net.w1.detach().clone();
+      results.push_back(step(numbers({9, 12}, seed), classes(9, 5, seed)));
+      const bool left = scaler.get_scale() < scale;
+      EXPECT_EQ(equal(net.w1.detach(), before), left) << i;
+      if (graphs && i > 2) left_out += left, grown += scaler.get_scale() > scale;
+      results.push_back(full({}, scaler.get_scale()));
+      results.push_back(full({}, scaler.state().get<int64_t>("growth_tracker")));
+    }
+    for (const Tensor& tensor : net.everything()) results.push_back(tensor);
+    add_state(optimizer, results);
+    return results;
+  });
+  EXPECT_GT(left_out, 0);
+  EXPECT_GT(grown, 0);
 }
 
 TEST_F(CapturedStep, GradientsThatAreFilledWithZerosStay) {

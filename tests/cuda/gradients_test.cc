@@ -131,6 +131,7 @@ TEST_F(CudaGradients, AreUnscaledWithoutWaiting) {
   const auto parameters = parameters_on("cuda", f32), wanted = parameters_on("cpu", f32);
   optim::SGD optimizer(parameters, {.lr = 0.1});
   optim::GradScaler scaler({.init_scale = 64});
+  EXPECT_EQ(scaler.scale(ones({}, {.device = "cuda"})).item<float>(), 64);
   synchronize("cuda:0");
   const Work unscaled = work_of([&] {
     scaler.unscale_(optimizer);

@@ -1,6 +1,7 @@
 // The scale of losses, by PyTorch's torch.amp.GradScaler("cpu", ...) and by what f16 can hold.
 #include <aorta/autograd/sparse_gradient.h>
 #include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/embedding.h>
 #include <aorta/core/ops/matmul.h>
@@ -8,9 +9,12 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/optim/clip.h>
 #include <aorta/optim/grad_scaler.h>
+#include <aorta/optim/nadam.h>
 #include <aorta/optim/sgd.h>
 
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/special_numbers.h>
@@ -78,6 +82,31 @@ TEST(GradScaler, KeepsWhatVanishesInF16) {
     scaler.update();
     EXPECT_NEAR(w.item<float>(), enabled ? 1 - 1e-8 * 1e6 : 1, 1e-4);
     EXPECT_EQ(scaler.get_scale(), enabled ? 65536 : 1);
+  }
+}
+
+// As if it had never been: neither state nor counts, in a rule that counts and at any time.
+TEST(GradScaler, AStepThatIsLeftOutLeavesNothing) {
+  const Tensor p = tensor({1.0f, -2.0f}).requires_grad_(), q = p.detach().clone().requires_grad_();
+  NAdam left({p}, {.lr = 0.1}), without({q}, {.lr = 0.1});
+  GradScaler scaler({.init_scale = 4});
+  for (const double bad : {kInf, 1.0, kNaN, kInf, 2.0, 3.0}) {
+    left.zero_grad();
+    scaler.scale(sum(p * p)).backward();
+    const bool finite = std::isfinite(bad);
+    if (!finite) p.grad()[1].fill_(bad);
+    EXPECT_EQ(scaler.step(left), finite);
+    scaler.update();
+    if (finite) {
+      without.zero_grad();
+      sum(q * q).backward();
+      without.step();
+    }
+    EXPECT_EQ(p.detach().to_vector<float>(), q.detach().to_vector<float>());
+    const State a = left.state(), b = without.state();
+    EXPECT_EQ(a.values(), b.values());
+    EXPECT_EQ(a.tensors().size(), b.tensors().size());
+    for (const auto& [name, held] : b.tensors()) EXPECT_TRUE(equal(a.tensor(name), held)) << name;
   }
 }
 
@@ -166,6 +195,21 @@ TEST(GradScaler, GoesOnFromItsState) {
   EXPECT_EQ(other.get_scale(), 4);
 }
 
+// An f32 has no 2^128.
+TEST(GradScaler, GrowsToWhatALossCanBeMultipliedWith) {
+  const Tensor p = ones({1}).requires_grad_();
+  SGD optimizer({p}, {.lr = 0.1});
+  GradScaler scaler({.init_scale = 0x1p126, .growth_interval = 1});
+  for (const double wanted : {0x1p127, 0x1p127}) {
+    optimizer.zero_grad();
+    scaler.scale(sum(p) * 0x1p-20).backward();
+    EXPECT_TRUE(scaler.step(optimizer));
+    scaler.update();
+    EXPECT_EQ(scaler.get_scale(), wanted);
+    EXPECT_EQ(scaler.state().get<int64_t>("growth_tracker"), 0);
+  }
+}
+
 TEST(GradScaler, RefusesWhatIsWrong) {
   const Tensor p = ones({1}).requires_grad_(), h = ones({1}, {.dtype = f16}).requires_grad_();
   SGD optimizer({p}, {.lr = 0.1}), halves({h}, {.lr = 0.1});
@@ -191,6 +235,8 @@ TEST(GradScaler, RefusesWhatIsWrong) {
   EXPECT_EQ(h.grad().item<float>(), 1);
   EXPECT_EQ(error_of([&] { scaler.update(0); }),
             "grad_scaler: the scale must be positive and finite, got 0");
+  EXPECT_EQ(error_of([] { GradScaler({.init_scale = 1e39}); }),
+            "grad_scaler: the scale must be positive and finite, got 1e+39");
   EXPECT_EQ(error_of([] { GradScaler({.growth_factor = 1}); }),
             "grad_scaler: growth_factor must be above 1, got 1");
   EXPECT_EQ(error_of([] { GradScaler({.backoff_factor = 1}); }),
