@@ -181,7 +181,7 @@ Scanner::Scanner(const Phantom& phantom, const View& view, const Probe& probe, c
 // A component of a complex normal number of power 1.
 float Scanner::random_normal() {
   const float value = normals_[next_normal_];
-  next_normal_ = (next_normal_ + 1) % normals_.size();
+  if (++next_normal_ == normals_.size()) next_normal_ = 0;
   return value;
 }
 
@@ -366,6 +366,12 @@ void Scanner::splat(Point place, float re, float im, float power) {
              im, power);
 }
 
+// to += weight * from, a row of the grid: its length is a constant and the two differ, so that the
+// compiler takes several beams at once.
+void Scanner::add_line(float weight, const float* __restrict from, float* __restrict to) {
+  for (int b = 0; b < kBeams; ++b) to[b] += weight * from[b];
+}
+
 // With the pulse and the beam.
 void Scanner::blur(const std::vector<float>& from, std::vector<float>& to, bool power) const {
   const std::vector<float>& axial = power ? axial_power_ : axial_;
@@ -374,9 +380,7 @@ void Scanner::blur(const std::vector<float>& from, std::vector<float>& to, bool 
     float* out = to.data() + row * kBeams;
     std::fill_n(out, kBeams, 0.f);
     for (int k = std::max(-half, -row); k <= std::min(half, kRows - 1 - row); ++k) {
-      const float weight = axial[static_cast<size_t>(k + half)];
-      const float* in = from.data() + (row + k) * kBeams;
-      for (int b = 0; b < kBeams; ++b) out[b] += weight * in[b];
+      add_line(axial[static_cast<size_t>(k + half)], from.data() + (row + k) * kBeams, out);
     }
   }
   const int wide = std::clamp(static_cast<int>(probe_.side_lobe_width / pitch_), 1, kBeams - 1);
@@ -390,11 +394,8 @@ void Scanner::blur(const std::vector<float>& from, std::vector<float>& to, bool 
     const std::vector<float>& kernel =
         (power ? lateral_power_ : lateral_)[static_cast<size_t>(row)];
     const int reach = static_cast<int>(kernel.size() / 2);
-    for (int k = -reach; k <= reach; ++k) {
-      const float weight = kernel[static_cast<size_t>(k + reach)];
-      const float* in = line + kPad + k;
-      for (int b = 0; b < kBeams; ++b) out[b] += weight * in[b];
-    }
+    for (int k = -reach; k <= reach; ++k)
+      add_line(kernel[static_cast<size_t>(k + reach)], line + kPad + k, out);
     float lobe = 0;
     for (const float weight : lateral_power_[static_cast<size_t>(row)]) lobe += weight;
     lobe = power ? lobes * lobes * lobe : lobes * std::sqrt(lobe);

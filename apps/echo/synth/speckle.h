@@ -122,6 +122,7 @@ class Scanner {
   void add_marks();
   void splat(Point place, float re, float im, float power);
   void splat_cell(float row, float beam, float re, float im, float power);
+  static void add_line(float weight, const float* from, float* to);
   void blur(const std::vector<float>& from, std::vector<float>& to, bool power) const;
   void compress();
   float random_normal();
