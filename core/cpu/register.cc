@@ -2,7 +2,7 @@
 
 namespace aorta::cpu {
 
-// One a file of CPU kernels: each fills its rows' CPU column.
+// One a file of CPU kernels: each fills its rows' CPU column. (linalg_register.cc has the rest.)
 void register_attention();
 void register_convolution();
 void register_copy();
@@ -14,11 +14,6 @@ void register_gamma_point();
 void register_im2col();
 void register_indexing();
 void register_interpolate();
-void register_linalg();
-void register_linalg_eig();
-void register_ldl();
-void register_linalg_exp();
-void register_linalg_spectra();
 void register_line_normalization();
 void register_loss();
 void register_matmul();
@@ -52,11 +47,6 @@ void register_kernels() {
   register_sort();
   register_update();
   register_normalization();
-  register_linalg();
-  register_linalg_eig();
-  register_ldl();
-  register_linalg_exp();
-  register_linalg_spectra();
   register_line_normalization();
   register_pooling();
   register_interpolate();

@@ -432,7 +432,7 @@ def _(case):
 
 @row("70a", "too little memory", 4, "*: the machine has no more memory, got * bytes wanted, * in use")
 def _(case):
-    return case.begun().resume(limits=[(resource.RLIMIT_AS, 90 << 20)])
+    return case.begun().resume(limits=[(resource.RLIMIT_AS, 84 << 20)])
 
 
 for letters, count in (("b", "100000"), ("ba", "abc"), ("bb", "-5"), ("bc", "0"), ("bd", "3x"), ("be", "99999999999999999999")):
