@@ -39,6 +39,25 @@ double sum_of_fans(const Tensor& tensor) {
   return static_cast<double>(fans.in + fans.out);
 }
 
+// Standard normals within [low, high], which holds most of them: those outside are drawn again.
+Tensor normals_within(double low, double high, const Shape& shape, Generator* generator) {
+  constexpr TensorOptions options{.dtype = DType::f64};
+  const Tensor values = randn(shape, options, generator);
+  double* const value = values.data<double>();
+  Tensor spare;
+  int64_t next = 0;
+  for (int64_t i = 0; i < values.numel(); ++i) {
+    while (value[i] < low || value[i] > high) {
+      if (!spare.defined() || next == spare.numel()) {
+        spare = randn({256}, options, generator);
+        next = 0;
+      }
+      value[i] = spare.data<double>()[next++];
+    }
+  }
+  return values;
+}
+
 double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
 // The x with normal_cdf(x) = p, by bisection: 60 halvings of an interval that holds it.
@@ -83,6 +102,13 @@ const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, doubl
   low = std::max(low, -40.0);
   high = std::min(high, 40.0);
   const double p_low = normal_cdf(low), p_high = normal_cdf(high);
+  if (p_high - p_low > 0.5) {
+    const Tensor values = normals_within(low, high, tensor.shape(), generator);
+    double* const value = values.data<double>();
+    for (int64_t i = 0; i < values.numel(); ++i)
+      value[i] = std::min(std::max(mean + std * (mirrored ? -value[i] : value[i]), a), b);
+    return tensor.copy_(values);
+  }
   const Tensor values = rand(tensor.shape(), {.dtype = DType::f64}, generator);
   double* const value = values.data<double>();
   for (int64_t i = 0; i < values.numel(); ++i) {
