@@ -1,11 +1,20 @@
 #include <aorta/core/io/load_save.h>
+#include <aorta/models/convnext.h>
+#include <aorta/models/densenet.h>
+#include <aorta/models/efficientnet.h>
 #include <aorta/models/lenet.h>
 #include <aorta/models/make.h>
 #include <aorta/models/mlp.h>
+#include <aorta/models/mnasnet.h>
+#include <aorta/models/mobilenet.h>
 #include <aorta/models/segmentation.h>
+#include <aorta/models/shufflenet.h>
+#include <aorta/models/squeezenet.h>
 #include <aorta/models/unet.h>
 #include <aorta/models/unet_3d.h>
+#include <aorta/models/vgg.h>
 #include <aorta/models/video_resnet.h>
+#include <aorta/models/vision_transformer.h>
 
 #include <algorithm>
 
@@ -14,9 +23,45 @@ namespace {
 
 using Make = nn::AnyModule (*)(const ModelOptions& options);
 
+// A network for the thousand classes of ImageNet.
+template <class Network, const auto&... layout>
+nn::AnyModule imagenet(const ModelOptions& options) {
+  return Network(layout..., options.num_classes.value_or(1000));
+}
+
 template <const ResNetLayout& layout>
 nn::AnyModule resnet(const ModelOptions& options) {
-  return ResNet(layout, options.num_classes.value_or(1000));
+  return imagenet<ResNet, layout>(options);
+}
+
+template <MobileNetV3Size size>
+nn::AnyModule mobilenet_v3(const ModelOptions& options) {
+  return MobileNetV3(size, options.num_classes.value_or(1000));
+}
+
+template <SqueezeNetVersion version>
+nn::AnyModule squeezenet(const ModelOptions& options) {
+  return SqueezeNet(version, options.num_classes.value_or(1000));
+}
+
+template <int hundredths>
+nn::AnyModule mnasnet(const ModelOptions& options) {
+  return MNASNet(hundredths / 100.0, options.num_classes.value_or(1000));
+}
+
+template <VisionTransformerOptions sizes>
+nn::AnyModule vision_transformer(const ModelOptions& options) {
+  VisionTransformerOptions all = sizes;
+  all.num_classes = options.num_classes.value_or(1000);
+  return VisionTransformer(all);
+}
+
+constexpr VisionTransformerOptions large_vision_transformer(int64_t patch_size) {
+  return {.patch_size = patch_size,
+          .num_layers = 24,
+          .num_heads = 16,
+          .hidden_dim = 1024,
+          .mlp_dim = 4096};
 }
 
 template <const VideoResNetLayout& layout>
@@ -47,6 +92,54 @@ constexpr Entry kEntries[] = {
     {"resnet34", resnet<kResNet34>},
     {"resnet50", resnet<kResNet50>},
     {"resnet101", resnet<kResNet101>},
+    {"resnet152", resnet<kResNet152>},
+    {"resnext50_32x4d", resnet<kResNeXt50_32x4d>},
+    {"resnext101_32x8d", resnet<kResNeXt101_32x8d>},
+    {"resnext101_64x4d", resnet<kResNeXt101_64x4d>},
+    {"wide_resnet50_2", resnet<kWideResNet50_2>},
+    {"wide_resnet101_2", resnet<kWideResNet101_2>},
+    {"alexnet", imagenet<AlexNet>},
+    {"vgg11", imagenet<VGG, kVGG11>},
+    {"vgg11_bn", imagenet<VGG, kVGG11BN>},
+    {"vgg13", imagenet<VGG, kVGG13>},
+    {"vgg13_bn", imagenet<VGG, kVGG13BN>},
+    {"vgg16", imagenet<VGG, kVGG16>},
+    {"vgg16_bn", imagenet<VGG, kVGG16BN>},
+    {"vgg19", imagenet<VGG, kVGG19>},
+    {"vgg19_bn", imagenet<VGG, kVGG19BN>},
+    {"mobilenet_v2", imagenet<MobileNetV2>},
+    {"mobilenet_v3_large", mobilenet_v3<MobileNetV3Size::large>},
+    {"mobilenet_v3_small", mobilenet_v3<MobileNetV3Size::small>},
+    {"efficientnet_b0", imagenet<EfficientNet, kEfficientNetB0>},
+    {"efficientnet_b1", imagenet<EfficientNet, kEfficientNetB1>},
+    {"efficientnet_b2", imagenet<EfficientNet, kEfficientNetB2>},
+    {"efficientnet_b3", imagenet<EfficientNet, kEfficientNetB3>},
+    {"efficientnet_b4", imagenet<EfficientNet, kEfficientNetB4>},
+    {"efficientnet_b5", imagenet<EfficientNet, kEfficientNetB5>},
+    {"efficientnet_b6", imagenet<EfficientNet, kEfficientNetB6>},
+    {"efficientnet_b7", imagenet<EfficientNet, kEfficientNetB7>},
+    {"densenet121", imagenet<DenseNet, kDenseNet121>},
+    {"densenet161", imagenet<DenseNet, kDenseNet161>},
+    {"densenet169", imagenet<DenseNet, kDenseNet169>},
+    {"densenet201", imagenet<DenseNet, kDenseNet201>},
+    {"vit_b_16", vision_transformer<{}>},
+    {"vit_b_32", vision_transformer<{.patch_size = 32}>},
+    {"vit_l_16", vision_transformer<large_vision_transformer(16)>},
+    {"vit_l_32", vision_transformer<large_vision_transformer(32)>},
+    {"convnext_tiny", imagenet<ConvNeXt, kConvNeXtTiny>},
+    {"convnext_small", imagenet<ConvNeXt, kConvNeXtSmall>},
+    {"convnext_base", imagenet<ConvNeXt, kConvNeXtBase>},
+    {"convnext_large", imagenet<ConvNeXt, kConvNeXtLarge>},
+    {"squeezenet1_0", squeezenet<SqueezeNetVersion::v1_0>},
+    {"squeezenet1_1", squeezenet<SqueezeNetVersion::v1_1>},
+    {"shufflenet_v2_x0_5", imagenet<ShuffleNetV2, kShuffleNetV2_0_5>},
+    {"shufflenet_v2_x1_0", imagenet<ShuffleNetV2, kShuffleNetV2_1_0>},
+    {"shufflenet_v2_x1_5", imagenet<ShuffleNetV2, kShuffleNetV2_1_5>},
+    {"shufflenet_v2_x2_0", imagenet<ShuffleNetV2, kShuffleNetV2_2_0>},
+    {"mnasnet0_5", mnasnet<50>},
+    {"mnasnet0_75", mnasnet<75>},
+    {"mnasnet1_0", mnasnet<100>},
+    {"mnasnet1_3", mnasnet<130>},
     {"fcn_resnet50", segmentation<FCN, kResNet50>, true},
     {"fcn_resnet101", segmentation<FCN, kResNet101>, true},
     {"deeplabv3_resnet50", segmentation<DeepLabV3, kResNet50>, true},

@@ -11,10 +11,19 @@ struct ModelOptions {
   std::optional<int64_t> num_classes = {};  // by default that of the network's class
   bool aux_loss = false;                    // of the FCN and DeepLabV3 alone
 };
-/// A network by name: mlp (784, 128, classes), lenet5, resnet18, resnet34, resnet50, resnet101,
-/// fcn_resnet50, fcn_resnet101, deeplabv3_resnet50, deeplabv3_resnet101, unet, unet_small (16
-/// channels at first), and of clips unet_3d, r3d_18, mc3_18, r2plus1d_18. Errors: another name;
-/// aux_loss elsewhere.
+/// A network by name. Classifiers of images, with torchvision's names and defaults:
+/// - resnet18, 34, 50, 101 and 152, resnext50_32x4d, resnext101_32x8d, resnext101_64x4d,
+///   wide_resnet50_2, wide_resnet101_2
+/// - alexnet, vgg11, 13, 16 and 19, each with _bn too
+/// - mobilenet_v2, mobilenet_v3_large, mobilenet_v3_small, efficientnet_b0 to efficientnet_b7
+/// - densenet121, 161, 169 and 201, squeezenet1_0, squeezenet1_1
+/// - shufflenet_v2_x0_5, x1_0, x1_5 and x2_0, mnasnet0_5, 0_75, 1_0 and 1_3
+/// - convnext_tiny, small, base and large, and of images of 224 x 224 vit_b_16, vit_b_32, vit_l_16
+///   and vit_l_32
+///
+/// Others of images: mlp (784, 128, classes), lenet5, fcn_resnet50, fcn_resnet101,
+/// deeplabv3_resnet50, deeplabv3_resnet101, unet, unet_small (16 channels at first). Of clips:
+/// unet_3d, r3d_18, mc3_18, r2plus1d_18. Errors: another name; aux_loss elsewhere.
 nn::AnyModule make(const Text& name, const ModelOptions& options = {});
 /// The names that `make` knows.
 std::vector<std::string> names();

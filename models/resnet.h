@@ -13,14 +13,23 @@
 
 namespace aorta::models {
 
+/// What the 3x3 convolution with the stride is, in the first place of a BasicBlock and the second
+/// of a Bottleneck.
+struct ResidualBlockOptions {
+  int64_t stride = 1;
+  int64_t dilation = 1;
+  int64_t groups = 1;
+  int64_t width_per_group = 64;  // a bottleneck has planes x groups x width_per_group / 64 channels
+};
+
 /// Two 3x3 convolutions around which the input goes, (N, C, H, W) -> (N, planes, H', W').
 struct BasicBlock : nn::Module {
   static constexpr int64_t expansion = 1;
-  /// `dilation` must be 1: torchvision has no other either.
-  BasicBlock(int64_t channels, int64_t planes, int64_t stride, int64_t dilation);
-  BasicBlock(nn::Module& owner, const char* name, int64_t channels, int64_t planes, int64_t stride,
-             int64_t dilation)
-      : BasicBlock(channels, planes, stride, dilation) {
+  /// dilation and groups must be 1 and width_per_group 64: torchvision has no others either.
+  BasicBlock(int64_t channels, int64_t planes, const ResidualBlockOptions& options = {});
+  BasicBlock(nn::Module& owner, const char* name, int64_t channels, int64_t planes,
+             const ResidualBlockOptions& options = {})
+      : BasicBlock(channels, planes, options) {
     join(owner, name);
   }
   Tensor forward(const Tensor& input) const override;
@@ -35,10 +44,10 @@ struct BasicBlock : nn::Module {
 /// 1x1 to fewer channels, 3x3 (with the stride), 1x1 to 4 x planes.
 struct Bottleneck : nn::Module {
   static constexpr int64_t expansion = 4;
-  Bottleneck(int64_t channels, int64_t planes, int64_t stride, int64_t dilation);
-  Bottleneck(nn::Module& owner, const char* name, int64_t channels, int64_t planes, int64_t stride,
-             int64_t dilation)
-      : Bottleneck(channels, planes, stride, dilation) {
+  Bottleneck(int64_t channels, int64_t planes, const ResidualBlockOptions& options = {});
+  Bottleneck(nn::Module& owner, const char* name, int64_t channels, int64_t planes,
+             const ResidualBlockOptions& options = {})
+      : Bottleneck(channels, planes, options) {
     join(owner, name);
   }
   Tensor forward(const Tensor& input) const override;
@@ -50,19 +59,32 @@ struct Bottleneck : nn::Module {
   nn::Conv2d conv3;
   nn::BatchNorm2d bn3;
   nn::Sequential downsample{*this, "downsample"};
+
+ private:
+  Bottleneck(int64_t channels, int64_t planes, int64_t width, const ResidualBlockOptions& options);
 };
 
-/// How many residual blocks each of the four stages has, and whether they are bottlenecks (1x1,
-/// 3x3, 1x1).
+/// How many residual blocks each of the four stages has, whether they are bottlenecks (1x1, 3x3,
+/// 1x1), and their groups and widths, as in ResidualBlockOptions.
 struct ResNetLayout {
   std::array<int, 4> blocks;
   bool bottleneck;
+  int64_t groups = 1;
+  int64_t width_per_group = 64;
 };
 /// The layouts of He et al. 2016.
 inline constexpr ResNetLayout kResNet18{{2, 2, 2, 2}, false};
 inline constexpr ResNetLayout kResNet34{{3, 4, 6, 3}, false};
 inline constexpr ResNetLayout kResNet50{{3, 4, 6, 3}, true};
 inline constexpr ResNetLayout kResNet101{{3, 4, 23, 3}, true};
+inline constexpr ResNetLayout kResNet152{{3, 8, 36, 3}, true};
+/// ResNeXt: convolutions in groups (Xie et al. 2017).
+inline constexpr ResNetLayout kResNeXt50_32x4d{{3, 4, 6, 3}, true, 32, 4};
+inline constexpr ResNetLayout kResNeXt101_32x8d{{3, 4, 23, 3}, true, 32, 8};
+inline constexpr ResNetLayout kResNeXt101_64x4d{{3, 4, 23, 3}, true, 64, 4};
+/// Bottlenecks of twice the width (Zagoruyko and Komodakis 2016).
+inline constexpr ResNetLayout kWideResNet50_2{{3, 4, 6, 3}, true, 1, 128};
+inline constexpr ResNetLayout kWideResNet101_2{{3, 4, 23, 3}, true, 1, 128};
 
 /// The convolutions of a residual network, without its classifier.
 class ResNetFeatures : public nn::Module {
@@ -95,7 +117,8 @@ class ResNetFeatures : public nn::Module {
   nn::Sequential layer4{*this, "layer4"};
 
  private:
-  void add_blocks(nn::Sequential& layer, int count, int64_t planes, int64_t stride, bool dilate);
+  void add_blocks(nn::Sequential& layer, int count, int64_t planes, ResidualBlockOptions first,
+                  bool dilate);
   Maps compute(const Tensor& input) const;
   bool bottleneck_;
   int64_t expansion_;

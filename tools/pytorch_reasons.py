@@ -277,7 +277,8 @@ OTHERWISE = {
         "FakeData": "`TensorDataset({{\"image\", randn({100, 3, 64, 64})}})`",
     },
     "torchvision.models": {
-        "*": "`models::make(\"resnet18\")`; others are written of layers",
+        "*": "`models::make(\"resnet18\")`, with torchvision's names: the families of resnet, resnext, wide_resnet, alexnet, vgg, "
+             "mobilenet, efficientnet_b, densenet, squeezenet, shufflenet_v2, mnasnet, convnext, vit_b and vit_l; others are written of layers",
     },
     "torchvision.transforms": {
         "Compose": "`data::Transforms{data::ToFloat{}, data::Normalize{...}}`",

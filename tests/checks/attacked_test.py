@@ -23,7 +23,7 @@ NOT_ATTACKED = {
         "SparseGradient Trajectory Views",
     "options, which attacked functions are given in braces":
         "Axis BackwardOptions ConvolutionOptions ConvolutionTransposeOptions CsvDatasetOptions CsvOptions DataLoaderOptions "
-        "DataParallelOptions EllipsisIndex EmbeddingBagFunctionOptions EmbeddingBagOptions GeneratorState GridSampleOptions HistogramOptions "
+        "DataParallelOptions ConvNeXtLayout DenseNetLayout EfficientNetLayout EllipsisIndex EmbeddingBagFunctionOptions EmbeddingBagOptions GeneratorState GridSampleOptions HistogramOptions "
         "ImageFolderOptions IstftOptions MachineSpeed MnistOptions NoneIndex NpzDatasetOptions PackHooks PadSizes PlotOptions ProbsOrLogits "
         "ProgressOptions Roles SegmentationOptions SpectralNormOptions StatisticsOptions StftOptions TransformerOptions VideoResNetLayout VideoWriterOptions",
     "parameters of attacked functions, which make one of a tensor or a number": "Parameter Buffer",
@@ -43,6 +43,7 @@ NOT_ATTACKED = {
         "AutoGradMode allow_tf32 autocast_changes autocast_dtype benchmark check_anomaly detects_anomaly deterministic enabled is_available "
         "layer_name measure_machine program_name repr resident_bytes set_allow_tf32 set_benchmark set_deterministic set_enabled set_winograd "
         "unavailable_reason version winograd_enabled worker_info WorkerInfo DefaultGeneratorScope",
+    "networks of layers that are attacked, which take a second to make": "AlexNet VGG VGGLayout",
     "steps that are captured, whose faults are tried by tests/cuda": "Captured capture",
     "of several ranks: their faults are tried by tests/nn/parallel and tests/mpi":
         "ActivityScope CollectiveCall CollectiveLibrary CommOptions Communicator CommunicatorScope DeviceCollectives GroupState "

@@ -36,7 +36,8 @@ inline Tensor state_value(const std::string& name, const Tensor& like) {
   if (like.dim() > 1) {
     return u * std::sqrt(6.0 / static_cast<double>(like.numel() / like.size(0)));
   }
-  if (ends_with("bn2.weight") || ends_with("bn3.weight") || ends_with("conv2.1.weight"))
+  if (ends_with("bn2.weight") || ends_with("bn3.weight") || ends_with("conv2.1.weight") ||
+      ends_with("conv.3.weight"))
     return 0.2 + 0.04 * u;
   return ends_with("weight") ? 1 + 0.2 * u : 0.1 * u;
 }

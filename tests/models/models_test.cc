@@ -1,11 +1,17 @@
 // Every network against PyTorch's or torchvision's: names and shapes, outputs, losses, and where
-// five steps of SGD lead.
+// five steps of SGD lead, without dropout and stochastic depth.
+#include <aorta/models/conv_parts.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/models/formula.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <ostream>
+#include <set>
+#include <sstream>
 
 namespace aorta::models {
 namespace {
@@ -38,8 +44,65 @@ Case deeper(const std::string& name, const ModelOptions& options, const Shape& i
   return {name, [=] { return make(name, options); }, input, Case::f64_alone};
 }
 
+// With 24 features where the classifier has 4096. The state is another's anyway, so all that a test
+// makes are copies of one.
+template <class Make>
+nn::AnyModule narrow(const Make& make_wide) {
+  static const nn::AnyModule first = [&] {
+    const auto network = make_wide();
+    for (const auto& [name, module] : network.classifier) {
+      if (auto* linear = dynamic_cast<nn::Linear*>(&*module)) {
+        const auto narrowed = [](int64_t size) { return size == 4096 ? 24 : size; };
+        *linear = nn::Linear(narrowed(linear->in_features), narrowed(linear->out_features));
+      }
+    }
+    return nn::AnyModule(network);
+  }();
+  return clone(first);
+}
+
+std::vector<Case> classifiers() {
+  const ModelOptions ten{.num_classes = 10};
+  const Shape large{2, 3, 64, 64};
+  std::vector<Case> cases{
+      named("resnext50_32x4d", ten, {2, 3, 33, 33}),
+      {"alexnet", [] { return narrow([] { return AlexNet(10); }); }, {2, 3, 63, 63}},
+      {"vgg11", [] { return narrow([] { return VGG(kVGG11, 10); }); }, {2, 3, 32, 32}},
+      {"vgg16_bn",
+       [] { return narrow([] { return VGG(kVGG16BN, 10); }); },
+       {2, 3, 32, 32},
+       Case::f64_alone},
+      deeper("mobilenet_v2", ten, {4, 3, 64, 64}),
+      named("mobilenet_v3_small", ten, large),
+      deeper("mobilenet_v3_large", ten, large),
+      deeper("efficientnet_b0", ten, large),
+      named("densenet121", ten, large),
+      {"vision_transformer",
+       [] {
+         return nn::AnyModule(VisionTransformer({.image_size = 24,
+                                                 .patch_size = 8,
+                                                 .num_layers = 2,
+                                                 .num_heads = 3,
+                                                 .hidden_dim = 12,
+                                                 .mlp_dim = 20,
+                                                 .num_classes = 5}));
+       },
+       {2, 3, 24, 24}},
+      {"convnext",
+       [] {
+         return nn::AnyModule(ConvNeXt({{1, 2, 2, 1}, {6, 8, 10, 12}, 0.5}, 5));
+       },
+       large},
+      deeper("squeezenet1_0", ten, {2, 3, 31, 31}),
+      named("squeezenet1_1", ten, {2, 3, 31, 31}),
+      deeper("shufflenet_v2_x0_5", ten, large),
+      deeper("mnasnet0_5", ten, large),
+  };
+  return cases;
+}
+
 std::vector<Case> all_cases() {
-  return {
+  std::vector<Case> cases{
       {"mlp",
        [] {
          return nn::AnyModule(MLP({20, 16, 12, 5}, MlpActivation::sigmoid));
@@ -68,6 +131,8 @@ std::vector<Case> all_cases() {
       named("mc3_18", {.num_classes = 5}, {2, 3, 4, 36, 32}),
       named("r2plus1d_18", {.num_classes = 5}, {2, 3, 4, 36, 32}),
   };
+  for (const Case& one : classifiers()) cases.push_back(one);
+  return cases;
 }
 
 nn::AnyModule loaded(const Case& one, DType dtype) {
@@ -81,6 +146,7 @@ nn::AnyModule loaded(const Case& one, DType dtype) {
   module->to(dtype);
   module->apply([](nn::Module& inner) {
     if (auto* dropout = dynamic_cast<nn::Dropout*>(&inner)) dropout->options.p = 0;
+    if (auto* depth = dynamic_cast<detail::StochasticDepth*>(&inner)) depth->p = 0;
   });
   return module;
 }
@@ -115,15 +181,20 @@ class Models : public testing::TestWithParam<Case> {
   int threads_ = get_num_threads();
 };
 
+std::string text_of(const Tensor& bytes) {
+  return std::string(static_cast<const char*>(bytes.data()), static_cast<size_t>(bytes.numel()));
+}
+
+// A line for each tensor of the state.
+std::string state_text(const nn::Module& module) {
+  std::string text;
+  for (const auto& [name, tensor] : module.state_dict())
+    text += (text.empty() ? "" : "\n") + name + " " + to_string(tensor.shape());
+  return text;
+}
+
 TEST_P(Models, NamesAndShapesAreThoseOfPyTorch) {
-  const Tensor bytes = fixtures().at(GetParam().name + "/names");
-  const std::string wanted(static_cast<const char*>(bytes.data()),
-                           static_cast<size_t>(bytes.numel()));
-  std::string got;
-  for (const auto& [name, tensor] : GetParam().make()->state_dict()) {
-    got += (got.empty() ? "" : "\n") + name + " " + to_string(tensor.shape());
-  }
-  EXPECT_EQ(got, wanted);
+  EXPECT_EQ(state_text(*GetParam().make()), text_of(fixtures().at(GetParam().name + "/names")));
 }
 
 TEST_P(Models, TrainsAsPyTorchDoes) {
@@ -180,8 +251,69 @@ TEST_P(Models, TrainsAsPyTorchDoes) {
 INSTANTIATE_TEST_SUITE_P(All, Models, testing::ValuesIn(all_cases()),
                          [](const auto& test) { return test.param.name; });
 
+// What `described` of make_models.py says.
+std::string described(nn::Module& module) {
+  std::vector<std::string> lines;
+  for (const auto& [name, inner] : module.named_modules()) {
+    if (const auto* dropout = dynamic_cast<nn::Dropout*>(inner))
+      lines.push_back(name + fmt::format(" {:.6f}", dropout->options.p));
+    else if (const auto* depth = dynamic_cast<detail::StochasticDepth*>(inner);
+             depth && depth->p > 0)
+      lines.push_back(name + fmt::format(" {:.6f}", depth->p));
+    else if (const auto* norm = dynamic_cast<nn::BatchNorm2d*>(inner))
+      lines.push_back(name + fmt::format(" {:.6f} {:.6f}", norm->options.eps,
+                                         norm->options.momentum.value_or(0)));
+  }
+  std::sort(lines.begin(), lines.end());
+  std::string text = state_text(module);
+  for (const std::string& line : lines) text += "\n" + line;
+  return text;
+}
+
+// More than 80 million parameters, which take longer to draw than all of the others.
+bool is_large(const std::string& name) {
+  return name.starts_with("vgg") || name.starts_with("vit_") || name.starts_with("resnext101") ||
+         name == "convnext_base" || name == "convnext_large" || name == "wide_resnet101_2";
+}
+
+void expect_state_of_torchvision(const std::string& name) {
+  static const std::map<std::string, uLong> crcs = [] {
+    std::istringstream lines(text_of(fixtures().at("states")));
+    std::map<std::string, uLong> read;
+    for (std::string network; lines >> network;) lines >> read[network];
+    return read;
+  }();
+  ASSERT_EQ(crcs.count(name), 1u) << name;
+  const std::string text = described(*make(name));
+  const uLong crc =
+      crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size()));
+  EXPECT_EQ(crc, crcs.at(name)) << name << ":\n" << text.substr(0, 2000);
+}
+
+// What make.h has besides torchvision's classification networks.
+bool is_other(const std::string& name) {
+  static const std::set<std::string> others{"mlp",     "lenet5", "unet",   "unet_small",
+                                            "unet_3d", "r3d_18", "mc3_18", "r2plus1d_18"};
+  return others.count(name) > 0 || name.starts_with("fcn_") || name.starts_with("deeplabv3_");
+}
+
+TEST(Make, ClassifiersHaveTheStatesDropoutAndNormsOfTorchvision) {
+  for (const std::string& name : names())
+    if (!is_other(name) && !is_large(name)) expect_state_of_torchvision(name);
+}
+
+TEST(Make, LargeClassifiersHaveTheStatesOfTorchvision) {
+  if (std::getenv("AORTA_LARGE_MODELS") == nullptr)
+    GTEST_SKIP() << "AORTA_LARGE_MODELS=1 compares networks that take half a minute to make";
+  for (const std::string& name : names())
+    if (is_large(name)) expect_state_of_torchvision(name);
+}
+
 TEST(Make, KnowsItsNames) {
-  for (const std::string& name : names()) EXPECT_GT(make(name)->parameters().size(), 0u) << name;
+  for (const std::string& name : names()) {
+    if (!is_other(name)) continue;
+    EXPECT_GT(make(name)->parameters().size(), 0u) << name;
+  }
   EXPECT_EQ(error_of([] { make("resnet19"); }).substr(0, 44),
             "models: name must be one of mlp, lenet5, res");
   EXPECT_EQ(error_of([] { make("unet", {.aux_loss = true}); }),
@@ -277,6 +409,79 @@ TEST(Models, AreMembersLikeAnyLayer) {
   };
   EXPECT_TRUE(joins(static_cast<FCN*>(nullptr), kResNet50));
   EXPECT_TRUE(joins(static_cast<DeepLabV3*>(nullptr), kResNet50, SegmentationOptions{}));
+}
+
+TEST(Models, StochasticDepthDropsWholeSamplesInTraining) {
+  manual_seed(0);
+  detail::StochasticDepth layer(0.25);
+  const Tensor x = ones({4000, 2, 3});
+  const Tensor out = layer(x), first = out.select(2, 0).select(1, 0);
+  EXPECT_TRUE(equal(out, first.reshape({4000, 1, 1}).expand({4000, 2, 3})));
+  EXPECT_NEAR(mean(first).item<double>(), 1, 0.05);
+  EXPECT_TRUE(equal(gt(first, 0).to(DType::f32) * (1 / 0.75f), first));
+  layer.eval();
+  EXPECT_TRUE(equal(layer(x), x));
+  EXPECT_EQ(error_of([] { detail::StochasticDepth(1.5); }),
+            "StochasticDepth: p must be in [0, 1], got 1.5");
+}
+
+TEST(Models, SayWhichSizesTheyHave) {
+  EXPECT_EQ(error_of([] { BasicBlock(8, 8, {.groups = 2}); }),
+            "BasicBlock: groups must be 1 and width_per_group 64, got 2 and 64");
+  EXPECT_EQ(error_of([] { Bottleneck(8, 8, {.groups = 0}); }),
+            "Bottleneck: planes, groups and width_per_group must be positive, got 8, 0 and 64");
+  EXPECT_EQ(error_of([] { EfficientNet({.width = 0}); }),
+            "EfficientNet: width and depth must be in (0, 8], got 0 and 1");
+  EXPECT_EQ(error_of([] { MNASNet(-1); }), "MNASNet: alpha must be in (0, 8], got -1");
+  EXPECT_EQ(error_of([] {
+              ShuffleNetV2(ShuffleNetV2Layout{{3, 4, 4, 4}});
+            }),
+            "ShuffleNetV2: channels of a stage must be even and positive, got 3");
+  const VisionTransformerOptions small{.image_size = 8,
+                                       .patch_size = 4,
+                                       .num_layers = 1,
+                                       .num_heads = 2,
+                                       .hidden_dim = 4,
+                                       .mlp_dim = 4};
+  EXPECT_EQ(error_of([&] {
+              VisionTransformer{small}(zeros({1, 3, 8, 9}));
+            }),
+            "VisionTransformer: input must be (N, 3, image_size, image_size), got [1,3,8,9] for 8");
+  EXPECT_EQ(error_of([] { VisionTransformer({.image_size = 9, .patch_size = 4}); }),
+            "VisionTransformer: image_size must be a multiple of patch_size, got 9 and 4");
+}
+
+TEST(Models, StartWithTheDistributionsOfTorchvision) {
+  manual_seed(0);
+  const auto deviation = [](const Tensor& weight) {
+    return std::sqrt(mean(weight.detach() * weight.detach()).item<double>());
+  };
+  const auto linear = [](nn::Sequential& layers, int64_t i) -> const nn::Linear& {
+    return dynamic_cast<const nn::Linear&>(layers[i]);
+  };
+  MobileNetV2 mobile(50);
+  EXPECT_NEAR(deviation(linear(mobile.classifier, 1).weight), 0.01, 2e-4);
+  EXPECT_EQ(deviation(linear(mobile.classifier, 1).bias), 0);
+  const auto& conv = dynamic_cast<const nn::Conv2d&>(mobile.get_submodule("features.18.0"));
+  EXPECT_NEAR(deviation(conv.weight), std::sqrt(2.0 / 1280), 1e-3);
+  EfficientNet efficient(kEfficientNetB0, 25);
+  EXPECT_NEAR(deviation(linear(efficient.classifier, 1).weight), 0.2 / std::sqrt(3.0), 2e-3);
+  MNASNet mnas(0.5, 25);
+  EXPECT_NEAR(deviation(linear(mnas.classifier, 1).weight), 0.2, 4e-3);
+  SqueezeNet squeeze(SqueezeNetVersion::v1_1, 50);
+  const auto& last = dynamic_cast<const nn::Conv2d&>(squeeze.classifier[1]);
+  EXPECT_NEAR(deviation(last.weight), 0.01, 2e-4);
+  const DenseNet dense({{1, 1, 1, 1}}, 50);
+  EXPECT_EQ(deviation(dense.classifier.bias), 0);
+  ConvNeXt next({{1, 1, 1, 1}, {32, 64, 64, 64}}, 50);
+  EXPECT_NEAR(deviation(linear(next.classifier, 2).weight), 0.02, 1e-3);
+  EXPECT_EQ(next.state_dict()[4].first, "features.1.0.layer_scale");
+  EXPECT_NEAR(deviation(next.state_dict()[4].second), 1e-6, 1e-12);
+  const VisionTransformer vision(
+      {.image_size = 64, .num_layers = 1, .num_heads = 2, .hidden_dim = 64});
+  EXPECT_NEAR(deviation(vision.conv_proj.weight), 1 / std::sqrt(768.0), 1e-3);
+  EXPECT_NEAR(deviation(vision.encoder.pos_embedding), 0.02, 2e-3);
+  EXPECT_EQ(deviation(vision.class_token), 0);
 }
 
 TEST(Models, RefuseBlocksThatNoConvolutionHas) {

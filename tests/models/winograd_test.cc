@@ -9,7 +9,7 @@ namespace aorta::models {
 namespace {
 
 struct SmallResNet : nn::Module {
-  BasicBlock first{*this, "first", 256, 256, 1, 1}, second{*this, "second", 256, 256, 1, 1};
+  BasicBlock first{*this, "first", 256, 256}, second{*this, "second", 256, 256};
   Tensor forward(const Tensor& input) const override { return mean(second(first(input)), {2, 3}); }
 };
 

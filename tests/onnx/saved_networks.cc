@@ -1,9 +1,15 @@
 #include <aorta/core/ops/random.h>
 #include <aorta/core/random.h>
+#include <aorta/models/convnext.h>
 #include <aorta/models/make.h>
+#include <aorta/models/vgg.h>
+#include <aorta/models/vision_transformer.h>
+#include <aorta/nn/init.h>
+#include <aorta/nn/linear.h>
 #include <aorta/tests/onnx/saved_networks.h>
 
 #include <algorithm>
+#include <set>
 
 namespace aorta::onnx {
 
@@ -18,8 +24,61 @@ SavedNetwork image_network(std::shared_ptr<nn::Module> net, const Shape& sample)
           {randn(shape)}};
 }
 
+namespace {
+
+// What stands here for families whose networks have hundreds of megabytes: their parts, in less
+// depth and width.
+const std::vector<std::pair<std::string, std::function<nn::AnyModule()>>>& small_networks() {
+  using namespace models;
+  static const std::vector<std::pair<std::string, std::function<nn::AnyModule()>>> all{
+      {"small_vgg",
+       [] {
+         VGG net({{1, 1, 1, 1, 1}, true}, 3);
+         net.classifier = nn::Sequential(nn::Linear(512 * 49, 3));
+         return nn::AnyModule(net);
+       }},
+      {"small_vision_transformer",
+       [] {
+         return nn::AnyModule(VisionTransformer({.image_size = 24,
+                                                 .patch_size = 8,
+                                                 .num_layers = 2,
+                                                 .num_heads = 2,
+                                                 .hidden_dim = 16,
+                                                 .mlp_dim = 20,
+                                                 .num_classes = 3}));
+       }},
+      {"small_convnext",
+       [] {
+         return nn::AnyModule(ConvNeXt({{1, 2, 1, 1}, {8, 12, 16, 20}, 0}, 3));
+       }},
+  };
+  return all;
+}
+
+bool is_classifier(const std::string& name) {
+  static const std::set<std::string> families{
+      "resnet",     "resnext",      "wide_resnet", "alexnet",  "vgg",
+      "mobilenet",  "efficientnet", "vit",         "densenet", "convnext",
+      "squeezenet", "shufflenet_v", "mnasnet",     "small_"};
+  return std::any_of(families.begin(), families.end(),
+                     [&](const std::string& family) { return name.starts_with(family); });
+}
+
+// All of torchvision's classifiers but the smallest of each kind of block.
+bool is_left_to_others(const std::string& name) {
+  static const std::set<std::string> kept{
+      "resnet18",        "resnet34",           "resnet50",           "resnet101",
+      "resnext50_32x4d", "mobilenet_v2",       "efficientnet_b0",    "densenet121",
+      "squeezenet1_1",   "mobilenet_v3_small", "shufflenet_v2_x0_5", "mnasnet0_5"};
+  return is_classifier(name) && kept.count(name) == 0;
+}
+
+}  // namespace
+
 std::vector<std::string> model_names(bool all) {
   std::vector<std::string> names = models::names();
+  std::erase_if(names, is_left_to_others);
+  for (const auto& [name, make] : small_networks()) names.push_back(name);
   if (all) return names;
   const auto is_large = [](const std::string& name) {
     return name == "resnet34" || name == "unet" || name.find("101") != std::string::npos;
@@ -36,15 +95,21 @@ Shape input_shape(const std::string& name) {
   if (name == "unet_3d") return {3, 6, 16, 20};
   if (name.find("unet") == 0) return {3, 32, 48};
   if (name == "r3d_18" || name == "mc3_18" || name == "r2plus1d_18") return {3, 4, 16, 16};
+  if (name == "small_vision_transformer") return {3, 24, 24};
   return {3, 33, 40};
+}
+
+nn::AnyModule small_or_named(const std::string& name) {
+  for (const auto& [small, make_small] : small_networks())
+    if (name == small) return make_small();
+  return models::make(name, {.num_classes = 3});
 }
 
 }  // namespace
 
 SavedNetwork model_network(const std::string& name) {
   manual_seed(0);
-  const std::shared_ptr<nn::AnyModule> net =
-      std::make_shared<nn::AnyModule>(models::make(name, {.num_classes = 3}));
+  const std::shared_ptr<nn::AnyModule> net = std::make_shared<nn::AnyModule>(small_or_named(name));
   const std::shared_ptr<nn::Module> module(net, &**net);
   // Layers that are no fresh ones. Small weights keep what residual blocks add of one size; of
   // statistics of a few random images the results would differ by rounding alone: onnxruntime's
@@ -55,6 +120,9 @@ SavedNetwork model_network(const std::string& name) {
     if (is("running_var")) uniform_(tensor, 0.7, 1.3);
     const bool is_in_block = tensor_name.find("layer") != std::string::npos;
     if (is_in_block && is(".weight") && tensor.dim() == 1) uniform_(tensor.detach(), 0.3, 0.7);
+    // Heads of zeros, and depthwise convolutions, whose first weights leave little of the input.
+    if (is_classifier(name) && !name.starts_with("resnet") && tensor.dim() > 1)
+      nn::init::kaiming_normal_(tensor);
   }
   return image_network(module, input_shape(name));
 }

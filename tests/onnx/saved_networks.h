@@ -26,7 +26,8 @@ struct NamedNetwork {
   SavedNetwork (*make)();
 };
 
-/// The networks of models/, by their names; `all`: also those that are as others, but larger.
+/// The networks of models/, by their names, and small ones of families that are too large; `all`:
+/// also those that are as others, but larger.
 std::vector<std::string> model_names(bool all);
 SavedNetwork model_network(const std::string& name);
 const std::vector<NamedNetwork>& example_networks();

@@ -1,11 +1,19 @@
+#include <aorta/models/convnext.h>
+#include <aorta/models/densenet.h>
+#include <aorta/models/efficientnet.h>
 #include <aorta/models/lenet.h>
 #include <aorta/models/make.h>
 #include <aorta/models/mlp.h>
+#include <aorta/models/mnasnet.h>
+#include <aorta/models/mobilenet.h>
 #include <aorta/models/resnet.h>
 #include <aorta/models/segmentation.h>
+#include <aorta/models/shufflenet.h>
+#include <aorta/models/squeezenet.h>
 #include <aorta/models/unet.h>
 #include <aorta/models/unet_3d.h>
 #include <aorta/models/video_resnet.h>
+#include <aorta/models/vision_transformer.h>
 #include <aorta/nn/activation.h>
 #include <aorta/nn/container.h>
 #include <aorta/nn/draw_graph.h>
@@ -47,6 +55,24 @@ T picture_or(const T& other, bool picture, bool film = false) {
   return film ? ones({1, 3, 2, 17, 17}) : ones({1, 3, 33, 33});
 }
 
+/// Few blocks a stage, or none, or fewer.
+template <size_t stages>
+std::array<int, stages> layout_of(int64_t blocks) {
+  std::array<int, stages> made;
+  made.fill(static_cast<int>(static_cast<uint64_t>(blocks) % 4) - 1);
+  return made;
+}
+
+models::VisionTransformerOptions few_layers(models::VisionTransformerOptions options) {
+  options.num_layers = options.num_layers % 3;
+  return options;
+}
+
+template <class Network>
+T classifier(int64_t classes, bool good, const T& x) {
+  return Network(classes)(picture_or(x, good));
+}
+
 nn::Sequential small_net() {
   return nn::Sequential(nn::BatchNorm1d(3), nn::Linear(3, 2), nn::ReLU());
 }
@@ -74,13 +100,68 @@ void add_networks(std::vector<Target>& targets) {
           of("LeNet5", layer<LeNet5, int64_t>),
           of("UNet", layer<UNet, UNetOptions>),
           of("UNet3d", layer<UNet3d, UNet3dOptions>),
-          of("BasicBlock", layer<BasicBlock, int64_t, int64_t, int64_t, int64_t>),
-          of("Bottleneck", layer<Bottleneck, int64_t, int64_t, int64_t, int64_t>),
+          of("BasicBlock", layer<BasicBlock, int64_t, int64_t, ResidualBlockOptions>),
+          of("Bottleneck", layer<Bottleneck, int64_t, int64_t, ResidualBlockOptions>),
           of(
               "VideoBlock",
               +[](int64_t kind, int64_t channels, int64_t planes, int64_t stride, const T& x) {
                 return VideoBlock(static_cast<VideoConv>(static_cast<uint64_t>(kind) % 3), channels,
                                   planes, stride)(x);
+              }),
+          of("MobileNetV2", classifier<MobileNetV2>),
+          of(
+              "MobileNetV3",
+              +[](int64_t size, int64_t classes, bool good, const T& x) {
+                return MobileNetV3(static_cast<MobileNetV3Size>(static_cast<uint64_t>(size) % 3),
+                                   classes)(picture_or(x, good));
+              }),
+          of(
+              "SqueezeNet",
+              +[](int64_t which, int64_t classes, bool good, const T& x) {
+                const auto kind = static_cast<SqueezeNetVersion>(static_cast<uint64_t>(which) % 3);
+                return SqueezeNet(kind, classes)(picture_or(x, good));
+              }),
+          of(
+              "EfficientNet",
+              +[](double width, double depth, double dropout, int64_t classes, bool good,
+                  const T& x) {
+                // Wider and deeper ones take long.
+                if (width > 1 && width <= 8) width = 1;
+                if (depth > 1 && depth <= 8) depth = 1;
+                return EfficientNet({width, depth, dropout}, classes)(picture_or(x, good));
+              }),
+          of(
+              "MNASNet",
+              +[](double alpha, int64_t classes, bool good, const T& x) {
+                if (alpha > 1 && alpha <= 8) alpha = 1;
+                return MNASNet(alpha, classes)(picture_or(x, good));
+              }),
+          of(
+              "DenseNet",
+              +[](int64_t a, int64_t growth, int64_t first, int64_t classes, bool good,
+                  const T& x) {
+                return DenseNet({layout_of<4>(a), growth, first}, classes)(picture_or(x, good));
+              }),
+          of(
+              "ConvNeXt",
+              +[](int64_t a, int64_t first, int64_t other, double drop, bool good, const T& x) {
+                return ConvNeXt({layout_of<4>(a), {first, other, first, other}, drop},
+                                3)(picture_or(x, good));
+              }),
+          of(
+              "ShuffleNetV2",
+              +[](int64_t a, int64_t b, int64_t classes, bool good, const T& x) {
+                return ShuffleNetV2(ShuffleNetV2Layout{{a, b, a, b}}, classes)(picture_or(x, good));
+              }),
+          of(
+              "VisionTransformerEncoder",
+              +[](const VisionTransformerOptions& options, const T& x) {
+                return VisionTransformerEncoder(few_layers(options))(x);
+              }),
+          of(
+              "VisionTransformer",
+              +[](const VisionTransformerOptions& options, const T& x) {
+                return VisionTransformer(few_layers(options))(x);
               }),
           of(
               "ResNetFeatures",

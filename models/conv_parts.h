@@ -1,0 +1,77 @@
+#pragma once
+
+#include <aorta/nn/container.h>
+#include <aorta/nn/conv.h>
+#include <aorta/nn/normalization.h>
+#include <aorta/nn/pooling.h>
+
+// Parts that several networks for images are made of, with torchvision's names inside.
+
+namespace aorta::models::detail {
+
+/// What stands behind a convolution and its norm.
+enum class MapActivation : uint8_t { none, relu, relu6, silu, hardswish };
+/// The activation as a layer: none and relu are errors, as the norm has them.
+nn::AnyModule activation_of(MapActivation activation);
+
+struct ConvNormOptions {
+  int64_t kernel_size = 3;  // padded so that stride 1 keeps sizes
+  int64_t stride = 1;
+  int64_t groups = 1;
+  MapActivation activation = MapActivation::relu;
+  nn::BatchNormOptions norm = {};
+};
+/// What torchvision would name the next layer: it has a ReLU of its own behind each norm that is
+/// one with it here.
+int64_t next_number(const nn::Sequential& layers);
+/// Appends a convolution without bias and its norm, then the activation. A ReLU is the norm's own,
+/// and its number is left out.
+void add_conv_norm(nn::Sequential& layers, int64_t channels, int64_t planes,
+                   const ConvNormOptions& options);
+/// The three as a part of their own, named "0", "1" and "2".
+nn::Sequential conv_norm(int64_t channels, int64_t planes, const ConvNormOptions& options);
+
+/// Drops the whole of a sample with probability p in training, and divides the others by 1 - p
+/// (Huang et al. 2016): torchvision's StochasticDepth of mode "row".
+struct StochasticDepth : nn::Module {
+  explicit StochasticDepth(double p);
+  StochasticDepth(nn::Module& owner, const char* name, double p) : StochasticDepth(p) {
+    join(owner, name);
+  }
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  double p;
+};
+
+/// Layers under a name, around which the input goes where `is_residual`.
+struct Branch : nn::Module {
+  Branch(const char* name, const nn::Sequential& branch, bool is_residual, double drop = 0);
+  Tensor forward(const Tensor& input) const override;
+
+  nn::Sequential layers;
+  StochasticDepth stochastic_depth;
+  bool is_residual;
+};
+
+/// Scales each channel by what a small network makes of all channels' means (Hu et al. 2018).
+struct SqueezeExcitation : nn::Module {
+  /// `activation` stands between its convolutions. The scale is a sigmoid, or a hard one.
+  SqueezeExcitation(int64_t channels, int64_t squeezed, MapActivation activation,
+                    bool hard_sigmoid);
+  Tensor forward(const Tensor& input) const override;
+
+  nn::AdaptiveAvgPool2d avgpool{*this, "avgpool", 1};
+  nn::Conv2d fc1, fc2;
+  MapActivation activation;
+  bool hard_sigmoid;
+};
+
+/// The multiple of 8 next to `channels`, not below nine tenths of it.
+int64_t divisible(double channels);
+
+/// He's normal distribution of the outputs' fan for convolutions, N(0, 0.01^2) for linear layers,
+/// and biases 0.
+void reset_by_fan_out(nn::Module& network);
+
+}  // namespace aorta::models::detail
