@@ -67,9 +67,9 @@ bool is_classifier(const std::string& name) {
 // All of torchvision's classifiers but the smallest of each kind of block.
 bool is_left_to_others(const std::string& name) {
   static const std::set<std::string> kept{
-      "resnet18",        "resnet34",           "resnet50",           "resnet101",
-      "resnext50_32x4d", "mobilenet_v2",       "efficientnet_b0",    "densenet121",
-      "squeezenet1_1",   "mobilenet_v3_small", "shufflenet_v2_x0_5", "mnasnet0_5"};
+      "resnet18",           "resnet34",           "resnet50",    "resnet101",
+      "mobilenet_v2",       "efficientnet_b0",    "densenet121", "squeezenet1_1",
+      "mobilenet_v3_small", "shufflenet_v2_x0_5", "mnasnet0_5"};
   return is_classifier(name) && kept.count(name) == 0;
 }
 
@@ -114,15 +114,18 @@ SavedNetwork model_network(const std::string& name) {
   // Layers that are no fresh ones. Small weights keep what residual blocks add of one size; of
   // statistics of a few random images the results would differ by rounding alone: onnxruntime's
   // with and without its optimisations do by 5e-4.
+  const bool is_reset = is_classifier(name) && !name.starts_with("resnet");
   for (const auto& [tensor_name, tensor] : module->state_dict()) {
     const auto is = [&, &full = tensor_name](const char* end) { return full.ends_with(end); };
     if (is("running_mean")) uniform_(tensor, -0.2, 0.2);
     if (is("running_var")) uniform_(tensor, 0.7, 1.3);
-    const bool is_in_block = tensor_name.find("layer") != std::string::npos;
-    if (is_in_block && is(".weight") && tensor.dim() == 1) uniform_(tensor.detach(), 0.3, 0.7);
+    // Squeeze and excitation halves the maps already.
+    const bool is_in_block =
+        tensor_name.find("layer") != std::string::npos || (is_reset && name != "efficientnet_b0");
+    if (is_in_block && is(".weight") && tensor.dim() == 1)
+      uniform_(tensor.detach(), is_reset ? 0.6 : 0.3, is_reset ? 0.9 : 0.7);
     // Heads of zeros, and depthwise convolutions, whose first weights leave little of the input.
-    if (is_classifier(name) && !name.starts_with("resnet") && tensor.dim() > 1)
-      nn::init::kaiming_normal_(tensor);
+    if (is_reset && tensor.dim() > 1) nn::init::kaiming_normal_(tensor);
   }
   return image_network(module, input_shape(name));
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-// Networks that are saved as ONNX: those of models/ and of examples/, and small ones of ops that
+// Networks that are saved as ONNX: of models/ and of examples/, and small ones of ops that
 // these don't have.
 namespace aorta::onnx {
 

@@ -140,6 +140,7 @@ void add_networks(std::vector<Target>& targets) {
               "DenseNet",
               +[](int64_t a, int64_t growth, int64_t first, int64_t classes, bool good,
                   const T& x) {
+                if (good) growth = first = 2;
                 return DenseNet({layout_of<4>(a), growth, first}, classes)(picture_or(x, good));
               }),
           of(
