@@ -101,21 +101,28 @@ bool run_with_gradient(const Call& call, const Tensors& inputs) {
   return any;
 }
 
-}  // namespace
-
-TEST_F(OpFaults, EachErrorBeginsWithItsOp) {
-  int ops = 0;
+/// body(sample, inputs on the device, names that its errors may begin with) of each op's first
+/// call.
+template <class Body>
+void each_op(const Body& body) {
   for (const Row& row : rows()) {
     if (row.calls.empty() || !missing_kernel(row, DeviceType::cuda).empty()) continue;
     if (samples(row).empty()) continue;
     SCOPED_TRACE(row.op);
     const Sample& sample = samples(row).front();
-    const Tensors inputs = on_device(sample);
-    const std::set<std::string> names = names_of(row, sample);
+    body(sample, on_device(sample), names_of(row, sample));
+  }
+}
+
+}  // namespace
+
+TEST_F(OpFaults, EachErrorBeginsWithItsOp) {
+  int ops = 0;
+  each_op([&](const Sample& sample, const Tensors& inputs, const std::set<std::string>& names) {
     const int before = failed_;
     fail_calls([&] { sample.call->run(inputs); }, names);
     ops += failed_ > before;
-  }
+  });
   EXPECT_GT(ops, 150);
   RecordProperty("ops", ops);
   RecordProperty("failed", failed_);
@@ -125,13 +132,7 @@ TEST_F(OpFaults, EachErrorBeginsWithItsOp) {
 TEST_F(OpFaults, MemoryThatLacksIsNamedByTheOpThatWantsIt) {
   DeviceBackend& gpu = backend(DeviceType::cuda);
   int ops = 0;
-  for (const Row& row : rows()) {
-    if (row.calls.empty() || !missing_kernel(row, DeviceType::cuda).empty()) continue;
-    if (samples(row).empty()) continue;
-    SCOPED_TRACE(row.op);
-    const Sample& sample = samples(row).front();
-    const Tensors inputs = on_device(sample);
-    const std::set<std::string> names = names_of(row, sample);
+  each_op([&](const Sample& sample, const Tensors& inputs, const std::set<std::string>& names) {
     sample.call->run(inputs);
     synchronize("cuda:0");
     gpu.empty_cache();
@@ -142,12 +143,12 @@ TEST_F(OpFaults, MemoryThatLacksIsNamedByTheOpThatWantsIt) {
     emulated::inject_nothing();
     gpu.set_current_stream({Device("cuda:0"), nullptr});
     gpu.destroy_stream(stream);
-    if (text == kNoError) continue;  // it writes in place, or gives a view
+    if (text == kNoError) return;  // it writes in place, or gives a view
     ++ops;
     EXPECT_TRUE(names.contains(op_of(text))) << text;
     EXPECT_NE(text.find(": cuda:0 has no more memory, got "), std::string::npos) << text;
     EXPECT_NE(text.find(" in use, "), std::string::npos) << text;
-  }
+  });
   EXPECT_GT(ops, 150);
 }
 
