@@ -113,14 +113,16 @@ Tensor Laplace::log_prob(const Tensor& value) const {
 
 Tensor Laplace::cdf(const Tensor& value) const {
   check_value(value);
-  const Tensor tail = 0.5 * exp(-abs(value - loc_) / scale_);
-  return where(lt(value, loc_), tail, 1 - tail);
+  const Tensor x = (value - loc_) / scale_, below = lt(x, 0);
+  // Each side reads its own numbers: abs() has no slope at loc.
+  return where(below, 0.5 * exp(where(below, x, 0.0)), 1 - 0.5 * exp(-where(below, 0.0, x)));
 }
 
 Tensor Laplace::icdf(const Tensor& value) const {
   check_probability(value);
-  const Tensor centred = value - 0.5;
-  return loc_ - scale_ * sign(centred) * log1p(-2 * abs(centred));
+  const Tensor x = value - 0.5, below = lt(x, 0);
+  return loc_ +
+         scale_ * where(below, log1p(2 * where(below, x, 0.0)), -log1p(-2 * where(below, 0.0, x)));
 }
 
 Tensor Laplace::entropy() const { return 1 + log(2 * scale_); }

@@ -3,6 +3,7 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/tests/empty_checks.h>
+#include <aorta/tests/is_near.h>
 #include <aorta/tests/op_checks.h>
 #include <gtest/gtest.h>
 
@@ -83,8 +84,7 @@ std::string difference(const Outcome& got, const Outcome& wanted) {
     if (a.is_meta()) continue;
     const std::vector<double> here = numbers_of(a), there = numbers_of(b);
     for (size_t k = 0; k < here.size(); ++k) {
-      const bool near = std::abs(here[k] - there[k]) <= 1e-5 * (1 + std::abs(there[k]));
-      if (!near && here[k] != there[k] && !(std::isnan(here[k]) && std::isnan(there[k])))
+      if (!is_near(here[k], there[k], 1e-5 * (1 + std::abs(there[k]))))
         return std::to_string(here[k]) + " and not " + std::to_string(there[k]);
     }
   }

@@ -7,8 +7,11 @@
 namespace aorta {
 
 /// sqrt(n) times the largest distance between the cdf and the share of samples below, of values of
-/// the cdf at samples; above kFar once in a thousand (Kolmogorov 1933).
+/// the cdf at samples; above kFar once in a thousand (Kolmogorov 1933). Infinite where one is no
+/// probability.
 inline double kolmogorov_distance(std::vector<double> cdf_at_samples) {
+  for (const double p : cdf_at_samples)
+    if (!(p >= 0 && p <= 1)) return INFINITY;
   std::sort(cdf_at_samples.begin(), cdf_at_samples.end());
   const double n = static_cast<double>(cdf_at_samples.size());
   double largest = 0;

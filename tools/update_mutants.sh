@@ -4,6 +4,7 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 export AORTA_WRITE_TABLES=$PWD
-for target in //tests:catalog_test //tests:gradients_test //tests/nn:nn_test //tests/onnx:onnx_test; do
+for target in //tests:catalog_test //tests:gradients_test //tests/nn:nn_test //tests/distributions:distributions_test \
+  //tests/onnx:onnx_test; do
   aorta_bazel run "$target" -- '--gtest_filter=*Mutants*.ThePageCountsThem'
 done

@@ -6,6 +6,7 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/tests/autograd/leaves.h>
+#include <aorta/tests/is_near.h>
 #include <aorta/tests/special_numbers.h>
 
 #include <gtest/gtest.h>
@@ -20,8 +21,7 @@ void expect_gradient(const Tensor& leaf, const Doubles& wanted, double tolerance
   const Doubles got = leaf.grad().to_vector<double>();
   ASSERT_EQ(got.size(), wanted.size());
   for (size_t i = 0; i < got.size(); ++i) {
-    const bool same = got[i] == wanted[i] || (std::isnan(got[i]) && std::isnan(wanted[i]));
-    EXPECT_TRUE(same || std::abs(got[i] - wanted[i]) <= tolerance * std::abs(wanted[i]))
+    EXPECT_TRUE(is_near(got[i], wanted[i], tolerance * std::abs(wanted[i])))
         << got[i] << " for " << wanted[i] << " at " << i;
   }
 }

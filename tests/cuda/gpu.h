@@ -4,6 +4,7 @@
 #include <aorta/core/device_backend.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/tensor.h>
+#include <aorta/tests/is_near.h>
 #include <aorta/tests/needs_gpu.h>
 
 #include <gtest/gtest.h>
@@ -55,6 +56,12 @@ inline int64_t elements_that_take_long() {
   return plugin && std::strstr(plugin, "emulated") ? 1 << 16 : 32 << 20;
 }
 
+/// What a wait says when an op has met a value out of range.
+inline std::string bad_value_text(const std::string& op, int64_t place) {
+  return op + ": values must be in range, got one that isn't, at place " + std::to_string(place) +
+         " of an earlier call (AORTA_LAUNCH_BLOCKING=1 shows which)";
+}
+
 /// Fills the blocks that the allocator gives out next with 0xff: NaN in every floating dtype.
 inline void poison(int64_t bytes) {
   DeviceBackend& device = backend(DeviceType::cuda);
@@ -90,9 +97,8 @@ inline std::string difference(const Tensor& result, const Tensor& wanted, double
   if (result.shape() != wanted.shape()) return "the shapes differ";
   const std::vector<double> a = result.to_vector<double>(), b = wanted.to_vector<double>();
   for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
-    const double error = std::fabs(a[i] - b[i]);
-    if (is_floating(result.dtype()) && error <= relative * std::fabs(b[i]) + absolute) continue;
+    const bool floating = is_floating(result.dtype());
+    if (is_near(a[i], b[i], floating ? relative * std::fabs(b[i]) + absolute : 0)) continue;
     return "element " + std::to_string(i) + ": " + std::to_string(a[i]) + ", not " +
            std::to_string(b[i]);
   }

@@ -7,6 +7,7 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/random.h>
 #include <aorta/distributions/distributions.h>
+#include <aorta/tests/is_near.h>
 
 #include <gtest/gtest.h>
 #include <cmath>
@@ -37,6 +38,31 @@ Tensor ask(const std::string& what, const Distribution& d, const Tensor& value);
 inline std::string asked_at(const std::string& what) {
   return what == "icdf" ? "probability" : "value";
 }
+
+/// kl_divergence of distributions by the names of their cases, from the parameters of each.
+using Compare = std::function<Tensor(const Tensors& p, const Tensors& q)>;
+const std::map<std::string, Compare>& pairs();
+
+/// Distributions of two numbers, of other parameters each, that have a cdf.
+struct Continuous {
+  std::string name;
+  std::function<std::shared_ptr<Distribution>(DType dtype)> make;
+};
+std::vector<Continuous> continuous();
+inline constexpr int64_t kSamples = 10000;
+/// Whether samples (kSamples, 2) may be of two numbers' distribution, by Kolmogorov and Smirnov's
+/// test; the chi-square test says it of whole numbers 0, 1, ...
+bool may_be_of(const Distribution& d, const Tensor& samples);
+bool may_be_counts_of(const Distribution& d, const Tensor& samples);
+
+/// What ops of random numbers draw, and what distributions of whole numbers do.
+struct Drawn {
+  std::string name;
+  std::function<std::shared_ptr<Distribution>()> make;
+  std::function<Tensor(Generator* generator)> draw;  // (kSamples, 2)
+  bool counts = false;
+};
+std::vector<Drawn> drawn();
 
 /// The tensors of each case of a file, which has all numbers in one array and a line a tensor: its
 /// name, dtype, how many sizes it has, and these.
@@ -80,9 +106,8 @@ inline testing::AssertionResult near(const Tensor& got, const Tensor& wanted, do
   }
   const std::vector<double> a = got.to_vector<double>(), b = wanted.to_vector<double>();
   for (size_t i = 0; i < a.size(); ++i) {
-    const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) ||
-                      std::abs(a[i] - b[i]) <= tolerance * (1 + std::abs(b[i]));
-    if (!same) return testing::AssertionFailure() << a[i] << " for " << b[i] << " at " << i;
+    if (!is_near(a[i], b[i], tolerance * (1 + std::abs(b[i]))))
+      return testing::AssertionFailure() << a[i] << " for " << b[i] << " at " << i;
   }
   return testing::AssertionSuccess();
 }
@@ -98,6 +123,16 @@ inline double tolerance_of_gradients(const std::string& name) {
                            "kumaraswamy", "negative", "unbroken", "wishart", "lkj"})
     if (name.find(with) != std::string::npos) return 1e-8;
   return 1e-10;
+}
+
+/// The gradient of an answer of a case by parameter `i`, or by the value behind the last one; and
+/// whether one is PyTorch's, `key` in the fixture.
+Tensor gradient_of(const std::string& name, const Fixture& fixture, const std::string& what,
+                   size_t i);
+testing::AssertionResult is_gradient(const std::string& name, const Fixture& fixture,
+                                     const std::string& key, const Tensor& got);
+inline std::string gradient_key(const std::string& what, size_t i, size_t parameters) {
+  return what + (i == parameters ? "_dvalue" : "_d" + std::to_string(i));
 }
 
 /// While it lives parameters and values aren't checked.

@@ -6,8 +6,6 @@
 namespace aorta::distributions {
 namespace {
 
-using Compare = std::function<Tensor(const Tensors& p, const Tensors& q)>;
-
 Normal normal(const Tensors& p) { return {p[0], p[1]}; }
 LogNormal log_normal(const Tensors& p) { return {p[0], p[1]}; }
 HalfNormal half_normal(const Tensors& p) { return HalfNormal(p[0]); }
@@ -47,6 +45,8 @@ Compare pair(P p, Q q) {
   return
       [p, q](const Tensors& of_p, const Tensors& of_q) { return kl_divergence(p(of_p), q(of_q)); };
 }
+
+}  // namespace
 
 const std::map<std::string, Compare>& pairs() {
   static const std::map<std::string, Compare> all = {
@@ -158,6 +158,8 @@ const std::map<std::string, Compare>& pairs() {
   };
   return all;
 }
+
+namespace {
 
 const std::map<std::string, Fixture>& divergences_fixtures() {
   static const auto all = read_cases("divergences");

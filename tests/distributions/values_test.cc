@@ -225,17 +225,11 @@ const std::set<std::string>& questions() {
   return all;
 }
 
-namespace {
-
-const std::map<std::string, Fixture>& fixtures() {
-  static const auto all = read_cases("values");
-  return all;
-}
-
 // What gradients by matrices say: those by the elements of a symmetric matrix only their sums with
 // the mirrored ones, those of a triangular one nothing of the other triangle, and by rows of length
 // 1 the numbers before the diagonal move that one.
-Tensor told(const std::string& name, bool by_value, const Tensor& value, const Tensor& gradient) {
+static Tensor told(const std::string& name, bool by_value, const Tensor& value,
+                   const Tensor& gradient) {
   if (name == "correlated" && by_value) {
     const Tensor of_diagonal = diagonal(gradient / value, 0, -2, -1).unsqueeze(-1);
     return tril(gradient - value * of_diagonal, -1);
@@ -243,6 +237,36 @@ Tensor told(const std::string& name, bool by_value, const Tensor& value, const T
   if (!name.starts_with("wishart")) return gradient;
   const bool triangular = name == "wishart_tril" && !by_value;
   return triangular ? tril(gradient) : gradient + gradient.transpose(-2, -1);
+}
+
+Tensor gradient_of(const std::string& name, const Fixture& fixture, const std::string& what,
+                   size_t i) {
+  Tensors inputs;
+  for (const Tensor& p : numbered(fixture, "p")) inputs.push_back(p.requires_grad_());
+  const bool by_value = i == inputs.size();
+  const Tensor at = fixture.at(asked_at(what));
+  const Tensor value = by_value ? at.clone().requires_grad_() : at;
+  const Tensor output = ask(what, *makers().at(name)(inputs), value);
+  sum(weights_of(output) * output).backward();
+  return by_value ? value.grad() : inputs[i].grad();
+}
+
+testing::AssertionResult is_gradient(const std::string& name, const Fixture& fixture,
+                                     const std::string& key, const Tensor& got) {
+  const std::string what = key.substr(0, key.rfind("_d"));
+  const auto alike = [&](const Tensor& x) {
+    return key.ends_with("_d0")
+               ? x
+               : told(name, key.ends_with("_dvalue"), fixture.at(asked_at(what)), x);
+  };
+  return near(alike(got), alike(fixture.at(key)), tolerance_of_gradients(name));
+}
+
+namespace {
+
+const std::map<std::string, Fixture>& fixtures() {
+  static const auto all = read_cases("values");
+  return all;
 }
 
 class Values : public testing::TestWithParam<std::string> {};
@@ -288,12 +312,9 @@ TEST_P(Values, NameTheParameterOrValueThatIsUndefined) {
   const auto d = make(parameters);
   const std::string wanted =
       d->name() + std::string(": value must be defined, got an undefined tensor");
-  EXPECT_EQ(error_of([&] { d->log_prob(Tensor()); }), wanted);
-  if (fixture.contains("cdf")) {
-    EXPECT_EQ(error_of([&] { d->cdf(Tensor()); }), wanted);
-  }
-  if (fixture.contains("icdf")) {
-    EXPECT_EQ(error_of([&] { d->icdf(Tensor()); }), wanted);
+  for (const char* what : {"log_prob", "cdf", "icdf"}) {
+    if (!fixture.contains(what)) continue;
+    EXPECT_EQ(error_of([&] { ask(what, *d, Tensor()); }), wanted) << what;
   }
 }
 
@@ -318,25 +339,13 @@ TEST_P(Values, AgreeWithPyTorchInSinglePrecision) {
 
 TEST_P(Values, GradientsAgreeWithPyTorch) {
   const Fixture& fixture = fixtures().at(GetParam());
-  const Tensors parameters = numbered(fixture, "p");
+  const size_t parameters = numbered(fixture, "p").size();
   for (const std::string& what : questions()) {
-    for (size_t i = 0; i <= parameters.size(); ++i) {
-      const bool by_value = i == parameters.size();
-      const auto wanted = fixture.find(what + (by_value ? "_dvalue" : "_d" + std::to_string(i)));
-      if (wanted == fixture.end()) continue;
-      SCOPED_TRACE(wanted->first);
-      Tensors inputs;
-      for (const Tensor& p : parameters) inputs.push_back(p.detach().clone().requires_grad_());
-      const Tensor at = fixture.at(asked_at(what));
-      const Tensor value = by_value ? at.clone().requires_grad_() : at;
-      const auto d = makers().at(GetParam())(inputs);
-      const Tensor output = ask(what, *d, value);
-      sum(weights_of(output) * output).backward();
-      const Tensor got = by_value ? value.grad() : inputs[i].grad();
-      const auto alike = [&](const Tensor& x) {
-        return wanted->first.ends_with("_d0") ? x : told(GetParam(), by_value, at, x);
-      };
-      EXPECT_TRUE(near(alike(got), alike(wanted->second), tolerance_of_gradients(GetParam())));
+    for (size_t i = 0; i <= parameters; ++i) {
+      const std::string key = gradient_key(what, i, parameters);
+      if (!fixture.contains(key)) continue;
+      EXPECT_TRUE(is_gradient(GetParam(), fixture, key, gradient_of(GetParam(), fixture, what, i)))
+          << key;
     }
   }
 }

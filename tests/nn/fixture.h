@@ -2,6 +2,7 @@
 
 #include <aorta/aorta.h>
 
+#include <aorta/tests/is_near.h>
 #include <gtest/gtest.h>
 #include <cmath>
 #include <map>
@@ -45,7 +46,7 @@ inline testing::AssertionResult near(const Tensor& got, const Tensor& wanted, do
   }
   const std::vector<double> a = got.to_vector<double>(), b = wanted.to_vector<double>();
   for (size_t i = 0; i < a.size(); ++i) {
-    if (!(std::abs(a[i] - b[i]) <= tolerance * (1 + std::abs(b[i])))) {
+    if (!is_near(a[i], b[i], tolerance * (1 + std::abs(b[i])))) {
       return testing::AssertionFailure() << a[i] << " for " << b[i] << " at " << i;
     }
   }

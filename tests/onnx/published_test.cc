@@ -2,6 +2,7 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/onnx/program.h>
 #include <aorta/tests/changes.h>
+#include <aorta/tests/is_near.h>
 #include <aorta/tests/mutants.h>
 #include <aorta/tests/onnx/published.h>
 #include <aorta/tests/page_table.h>
@@ -211,10 +212,9 @@ std::string difference(const Tensor& made, const Tensor& wanted, const Tolerance
       (made.dtype() == bf16 ? 0x1p-8 : 0x1p-11) * (tolerance.relative > 4e-7 ? 4 : 1);
   const double relative = std::max(tolerance.relative, is_half(made.dtype()) ? unit : 0.0);
   for (size_t i = 0; i < a.size(); ++i) {
-    const bool equal = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
     const double allowed =
         is_floating(result.dtype()) ? relative * std::abs(b[i]) + tolerance.absolute : 0;
-    if (!equal && !(std::abs(a[i] - b[i]) <= allowed)) {
+    if (!is_near(a[i], b[i], allowed)) {
       char text[160];
       std::snprintf(text, sizeof text, "element %zu is %.9g, published %.9g", i, a[i], b[i]);
       return text;

@@ -226,7 +226,7 @@ SavedNetwork reductions() {
                    smallest,
                    where_smallest,
                    argmax(x, 2),
-                   argmin(x, 1, true),
+                   argmin(x, 1),
                    argmax(x),
                    any(x > 1, 1),
                    all(x < 2),
@@ -426,7 +426,7 @@ struct Convolutions : nn::ModuleOf<Convolutions> {
   nn::ConvTranspose2d up{
       *this, "up", 4, 6, 3, {.stride = 2, .padding = 1, .output_padding = 1, .groups = 2}};
   nn::Conv1d wide{*this, "wide", 4, 3, 5, {.padding = 2, .bias = false}};
-  nn::ConvTranspose1d long_up{*this, "long_up", 4, 3, 4, {.stride = 3}};
+  nn::ConvTranspose1d long_up{*this, "long_up", 4, 3, 4, {.stride = 3, .dilation = 2}};
   nn::Conv3d deep{*this, "deep", 4, 2, {1, 3, 3}};
 };
 SavedNetwork convolutions() {
@@ -441,12 +441,12 @@ struct Normalizations : nn::ModuleOf<Normalizations> {
     return {batch(x),   plain(x), line(x.flatten(2)),    groups(x), instance(x),
             tracked(x), layer(x), layer_norm(x, {5, 4}), rms(x)};
   }
-  nn::BatchNorm2d batch{*this, "batch", 6}, plain{*this, "plain", 6, {.affine = false}};
+  nn::BatchNorm2d batch{*this, "batch", 6}, plain{*this, "plain", 6, {.eps = 0.1, .affine = false}};
   nn::BatchNorm1d line{*this, "line", 6};
   nn::GroupNorm groups{*this, "groups", 3, 6};
-  nn::InstanceNorm2d instance{*this, "instance", 6};
+  nn::InstanceNorm2d instance{*this, "instance", 6, {.eps = 0.1}};
   nn::InstanceNorm2d tracked{*this, "tracked", 6, {.affine = true, .track_running_stats = true}};
-  nn::LayerNorm layer{*this, "layer", {5, 4}};
+  nn::LayerNorm layer{*this, "layer", {5, 4}, {.eps = 0.1}};
   nn::RMSNorm rms{*this, "rms", {4}};
 };
 SavedNetwork normalizations() {
@@ -474,9 +474,9 @@ SavedNetwork losses() {
         kl_div(log_softmax(x, 1), log_softmax(y, 1), Reduction::mean, true),
         binary_cross_entropy(p, q, {.weight = w}),
         binary_cross_entropy_with_logits(x, q, {.reduction = Reduction::none, .pos_weight = w}),
-        cross_entropy(x, classes),
+        cross_entropy(x, classes, {.reduction = Reduction::sum}),
         cross_entropy(x, classes, {.weight = arange(5, {.dtype = f32}) + 1, .ignore_index = 2}),
-        nll_loss(log_softmax(x, 1), classes, {.reduction = Reduction::none})};
+        nll_loss(log_softmax(x, 1), classes, {.ignore_index = 1, .reduction = Reduction::none})};
   });
 }
 
