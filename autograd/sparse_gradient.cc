@@ -1,6 +1,8 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/history.h>
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/sort.h>
@@ -32,6 +34,7 @@ std::optional<SparseGradient> sparse_grad(const Tensor& tensor) {
 
 void set_sparse_grad(const Tensor& tensor, const SparseGradient& gradient) {
   const char* const op = "set_sparse_grad";
+  const CalledOp called(op);
   const auto& [indices, values, shape, coalesced] = gradient;
   check_defined(op, {{"input", tensor}, {"indices", indices}, {"values", values}});
   check(tensor.dim() > 0 && shape == tensor.shape(), op,
@@ -47,15 +50,13 @@ void set_sparse_grad(const Tensor& tensor, const SparseGradient& gradient) {
   check(indices.device() == tensor.device() && values.device() == tensor.device(), op,
         "the gradient must be on the tensor's device", values.device(), " for ", tensor.device());
   check(tensor.is_leaf(), op, "only a leaf has a sparse gradient", shape);
-  if (indices.numel() > 0 && !indices.is_meta()) {
-    const Tensor places = indices.contiguous();
-    const int64_t bad = kernel::find_bad_index_op.kernel(places.device())(places, 0, shape[0]);
-    if (bad >= 0) {
-      fail(op, "indices must be rows of the tensor", places.select(0, bad).item<int64_t>(), " for ",
-           shape);
-    }
+  const Tensor places = indices.detach().contiguous();
+  const kernel::CheckedIndex checked = kernel::check_values(places, shape[0], false);
+  if (checked.bad >= 0) {
+    fail(op, "indices must be rows of the tensor", places.select(0, checked.bad).item<int64_t>(),
+         " for ", shape);
   }
-  gradient_cell(tensor, true)->set({indices.detach(), values.detach(), shape, coalesced});
+  gradient_cell(tensor, true)->set({checked.inside, values.detach(), shape, coalesced});
 }
 
 void zero_grad(const Tensor& tensor, bool set_to_none) {

@@ -192,7 +192,10 @@ int device_count(DeviceType type) {
 
 Device current_device(DeviceType type) { return Device(type, backend(type).current_device()); }
 
-void synchronize(Device device) { backend(device.type).synchronize_device(device.index); }
+void synchronize(Device device) {
+  backend(device.type).synchronize_device(device.index);
+  backend(device.type).check_values(device.index);
+}
 
 DeviceGuard::DeviceGuard(Device device) : previous_(current_device(device.type)) {
   check(device.index >= 0 && device.index < device_count(device.type), "device",

@@ -49,7 +49,8 @@ inline constexpr int kLogicalCpus = 64;
 /// The device of `type` that new tensors of this thread go to when no index is given.
 Device current_device(DeviceType type);
 
-/// Waits until everything that was queued on `device` is done.
+/// Waits until everything that was queued on `device` is done. Throws what ops of the device have
+/// found out of range since the last wait: "embedding: values must be in range, got ...".
 void synchronize(Device device);
 
 /// Makes `device` its type's current one in this thread while the guard lives.

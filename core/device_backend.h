@@ -80,6 +80,8 @@ class DeviceBackend {
   virtual void set_current_stream(Stream stream) = 0;
   virtual void synchronize_stream(Stream stream) = 0;
   virtual void synchronize_device(int index) = 0;
+  /// Throws what kernels have found that nobody has waited for: an index out of range, say.
+  virtual void check_values(int) {}
   virtual Event create_event(int index) = 0;
   virtual void destroy_event(Event event) = 0;
   virtual void record_event(Event event, Stream stream) = 0;

@@ -18,9 +18,6 @@ thread_local constinit Recording* recording_of_thread = nullptr;
 thread_local constinit std::unordered_set<Storage*>* written_by_thread = nullptr;
 
 constexpr int64_t kNumbersBytes = 16 << 10;
-constexpr int64_t kChecks = 512;  // ops that look for bad values, at most
-constexpr size_t kLaunchesBack =
-    8;  // that the host may be ahead without looking at what they found
 
 Tensor page_locked(int64_t bytes) {
   return Tensor(Storage::allocate_pinned(bytes), DType::u8, {bytes}, {1}, 0);
@@ -49,8 +46,8 @@ Recording::Scope::~Scope() {
 }
 
 Recording::~Recording() {
+  for (const auto& end : ends_) end();
   DeviceBackend& device = backend(device_.type);
-  for (const Found& found : found_) device.destroy_event(found.copied);
   try {
     for (const Tensor& tensor : kept_) device.record_stream(tensor.storage()->data(), {device_});
   } catch (...) {  // a device that is lost
@@ -124,24 +121,8 @@ void Recording::undo() {
   for (; !undos_.empty(); undos_.pop_back()) undos_.back()();
 }
 
-unsigned long long* Recording::first_bad(const char* op) {
-  check(static_cast<int64_t>(checks_.size()) < kChecks, op,
-        "a captured step looks for bad values in at most 512 ops", "more");
-  if (!bad_.defined()) bad_ = empty({kChecks}, {.dtype = DType::i64, .device = device_});
-  checks_.emplace_back(op);
-  return reinterpret_cast<unsigned long long*>(bad_.data<int64_t>()) + checks_.size() - 1;
-}
-
 void Recording::prepare_launch(bool first) {
-  DeviceBackend& device = backend(device_.type);
-  while (!found_.empty()) {
-    if (found_.size() > kLaunchesBack) synchronize(device_);
-    if (!device.event_done(found_.front().copied)) break;
-    const Found found = std::move(found_.front());
-    found_.pop_front();
-    device.destroy_event(found.copied);
-    look(found);
-  }
+  backend(device_.type).check_values(device_.index);
   if (!first) {
     for (const auto& renew : renewals_) renew();
   }
@@ -157,24 +138,6 @@ void Recording::send_numbers() {
     backend(device_.type)
         .copy(numbers->device.data(), device_, staged.data(), Device(), numbers->used, true);
     numbers->sent = numbers->host;
-  }
-}
-
-void Recording::finish_launch() {
-  if (checks_.empty()) return;
-  DeviceBackend& device = backend(device_.type);
-  const int64_t bytes = static_cast<int64_t>(checks_.size()) * 8;
-  Found found{page_locked(bytes), device.create_event(device_.index)};
-  found_.push_back(found);
-  device.copy(found.places.data(), Device(), bad_.data(), device_, bytes, true);
-  device.record_event(found.copied, {device_});
-}
-
-void Recording::look(const Found& found) const {
-  const auto* places = static_cast<const int64_t*>(found.places.data());
-  for (size_t i = 0; i < checks_.size(); ++i) {
-    check(places[i] < 0, checks_[i].c_str(), "a captured step's values must be in range",
-          "one that isn't, at place ", places[i], " in an earlier call");
   }
 }
 

@@ -4,10 +4,8 @@
 #include <aorta/core/tensor.h>
 
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace aorta::kernel {
@@ -52,15 +50,12 @@ class Recording {
   void settle() { undos_.clear(); }
   /// Says that `tensor` may be used when the graph is gone, on the stream that is current then.
   void keep(const Tensor& tensor) { kept_.push_back(tensor); }
-  /// Memory of the device where `op` notes the place of the first bad value, all bits set while
-  /// there is none. What a launch finds is thrown before a later one.
-  unsigned long long* first_bad(const char* op);
+  /// Calls `action` when the graph runs no more. It must not throw.
+  void at_end(std::function<void()> action) { ends_.push_back(std::move(action)); }
 
   /// The host's part of a launch, on the current stream: everything that is renewed, but for the
-  /// first launch, and what was found in launches that are done.
+  /// first launch. Throws what earlier work of the device has found, before anything is done.
   void prepare_launch(bool first);
-  /// Has what the launch found copied to the host.
-  void finish_launch();
 
  private:
   class Aside;
@@ -69,21 +64,13 @@ class Recording {
     std::vector<std::byte> host, sent;
     int64_t used = 0;
   };
-  struct Found {
-    Tensor places;  // of the first bad value an op, in page-locked memory
-    Event copied;
-  };
   Numbers& room_for(int64_t bytes);
   void send_numbers();
-  void look(const Found& found) const;
 
   const Device device_;
   std::vector<std::unique_ptr<Numbers>> numbers_;
-  std::vector<std::function<void()>> renewals_, undos_;
+  std::vector<std::function<void()>> renewals_, undos_, ends_;
   std::vector<Tensor> kept_, constants_;
-  std::vector<std::string> checks_;  // the ops of `bad_`
-  Tensor bad_;
-  std::deque<Found> found_;
 };
 
 /// Throws "op: rule, got what" where this thread captures a step.

@@ -7,6 +7,7 @@
 #include <aorta/cuda/beside_captures.h>
 #include <aorta/cuda/captures.h>
 #include <aorta/cuda/convolution_cudnn.h>
+#include <aorta/cuda/first_bad.h>
 #include <aorta/cuda/memory_driver.h>
 #include <aorta/cuda/tool_ranges.h>
 #include <aorta/cuda/wait.h>
@@ -149,7 +150,9 @@ class Backend final : public DeviceBackend {
     refuse_wait_in_capture("synchronize");
     const WaitRange range("synchronize");
     const BesideCaptures beside;
-    check_cuda(cudaStreamSynchronize(resolve(stream)), "synchronize");
+    const cudaStream_t waited = resolve(stream);
+    check_cuda(cudaStreamSynchronize(waited), "synchronize");
+    note_waited(stream.device.index, waited);
   }
   void synchronize_device(int index) override {
     state_of(index);
@@ -158,7 +161,9 @@ class Backend final : public DeviceBackend {
     const DeviceScope scope(index, "synchronize");
     Captures::of(index).when_over("synchronize",
                                   [] { check_cuda(cudaDeviceSynchronize(), "synchronize"); });
+    note_waited(index, nullptr);
   }
+  void check_values(int index) override { throw_first_bad(index); }
 
   Event create_event(int index) override {
     return event_of(index, &DeviceState::idle_events, cudaEventDisableTiming);
@@ -250,7 +255,7 @@ void Backend::copy(void* destination, Device to, const void* source, Device from
     return;
   }
   try {
-    wait_for_copy(stream, "copy");
+    wait_for_copy(device, stream, "copy");
   } catch (...) {
     pinned_allocator().record_stream(host, {device, stream});
     throw;
@@ -424,13 +429,15 @@ int device_of(const void* data) {
   return attributes.device;
 }
 
-void wait_for_copy(cudaStream_t stream, const char* op) {
+void wait_for_copy(int device, cudaStream_t stream, const char* op) {
   refuse_wait_in_capture(op);
   const WaitRange range(op);
   const BesideCaptures beside;
   const cudaError_t error = cudaStreamSynchronize(stream);
   if (error != cudaSuccess) cudaDeviceSynchronize();
   check_cuda(error, op);
+  note_waited(device, stream);
+  throw_first_bad(device);
 }
 
 int multiprocessor_count(int device) { return state_of(device).multiprocessors; }

@@ -52,12 +52,13 @@ __global__ void __launch_bounds__(kThreads) add_up_kernel(Count* counts, int64_t
 }
 
 /// Adds the counts of chunks up and waits for their sum, which it returns.
-inline int64_t add_up(const char* op, int64_t* counts, int64_t chunks, cudaStream_t stream) {
+inline int64_t add_up(const char* op, int64_t* counts, int64_t chunks, const LaunchSite& site) {
+  const cudaStream_t stream = site.stream();
   launch(op, add_up_kernel<int64_t>, 1, kThreads, stream, counts, chunks);
   int64_t found = 0;
   check_cuda(cudaMemcpyAsync(&found, counts + chunks, sizeof found, cudaMemcpyDeviceToHost, stream),
              op);
-  wait_for_copy(stream, op);
+  wait_for_copy(site.device(), stream, op);
   return found;
 }
 

@@ -1,6 +1,7 @@
 // Losses of classes. A warp or a block takes a line of neighbours, a thread a short one or one
 // whose elements lie apart. Sums of losses and weights are taken in f64, each block over a chunk of
 // lines that depends on their number alone.
+#include <aorta/core/body/cross_entropy.h>
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/cross_entropy.h>
 #include <aorta/cuda/fast_division.h>
@@ -49,9 +50,9 @@ struct ClassLines {
   /// The weight of class c in a spread target.
   __device__ __forceinline__ C target_weight(int64_t element, int64_t c) const {
     const C spread = static_cast<C>(share);
-    const C own = args.probabilities
-                      ? spread + static_cast<C>(kept) * read(args.probabilities, element)
-                      : spread;
+    const C own = args.probabilities ? body::class_share(spread, static_cast<C>(kept),
+                                                         read(args.probabilities, element))
+                                     : spread;
     return weight(c) * own;
   }
   __device__ __forceinline__ bool spreads() const { return share != 0 || args.probabilities; }
@@ -73,7 +74,7 @@ struct ClassLines {
     }
     const double w = static_cast<double>(weight(t));
     const C x = read(args.input, first_element(line) + t * args.lines.inner);
-    return {-kept * w * static_cast<double>((x - largest) - log_sum), w};
+    return {kept * w * static_cast<double>(body::class_loss(x, largest, log_sum)), w};
   }
   /// Writes what is known of a line: by one thread. Returns what it adds to the sums.
   __device__ __forceinline__ LossSums finish(int64_t line, C largest, C log_sum, double spread_loss,
@@ -115,7 +116,7 @@ struct ClassLines {
     for (int64_t c = first; c < args.lines.length; c += step) {
       const int64_t element = start + c * args.lines.inner;
       const C own = target_weight(element, c), x = read(args.input, element);
-      result.loss += static_cast<double>(own * (log_sum - (x - largest)));
+      result.loss += static_cast<double>(own * body::class_loss(x, largest, log_sum));
       result.weight += static_cast<double>(own);
     }
     return result;
@@ -225,7 +226,7 @@ int64_t run_classes_as(const char* op, const ClassLossArgs& args) {
   launch(op, rows ? class_rows_kernel<M> : class_columns_kernel<M>, static_cast<unsigned>(chunks),
          block, site.stream(), lines);
   launch(op, finish_classes_kernel<M>, 1, kThreads, site.stream(), lines, chunks);
-  return bad ? bad->wait() : -1;
+  return bad ? bad->known() : -1;
 }
 
 template <const auto& op>
@@ -261,7 +262,7 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t column = inner.split(rest), c = length.split(rest);
     const int64_t line = rest * args.lines.inner + column;
     const int64_t t = args.target ? args.target[line] : -1;
-    // One outside of the classes is said later where the step is captured.
+    // One outside of the classes is said later.
     if (args.target && (t == args.ignore_index || t < 0 || t >= args.lines.length)) {
       lines.write(i, 0);
       continue;
@@ -278,8 +279,8 @@ __global__ void __launch_bounds__(kThreads)
     const double mass = args.target ? own + (sum_of_weights ? lines.share * *sum_of_weights : 0)
                                     : static_cast<double>(lines.statistics(2)[line]);
     const C x = lines.read(args.input, i);
-    const C shifted = (x - lines.statistics(0)[line]) - lines.statistics(1)[line];
-    C value = static_cast<C>(factor * mass) * scalar::exp(shifted);
+    C value = static_cast<C>(factor * mass) *
+              body::class_probability(x, lines.statistics(0)[line], lines.statistics(1)[line]);
     if (lines.spreads()) value -= static_cast<C>(factor) * lines.target_weight(i, c);
     if (args.target && c == t) value -= static_cast<C>(factor * own);
     store<M>(static_cast<M*>(args.output) + i, value);

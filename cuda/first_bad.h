@@ -1,42 +1,32 @@
 #pragma once
 
-#include <aorta/core/recording.h>
-#include <aorta/cuda/backend.h>
-#include <aorta/cuda/wait.h>
+#include <cuda_runtime.h>
 
-#include <optional>
+#include <cstdint>
 
 namespace aorta::cuda {
 
-/// Where an op's kernels note the place of the first bad value that they see, by atomicMin. The
-/// host waits for it; that of a captured step is looked at when its launch is done.
+/// Where an op's kernels note the place of the first bad value that they see, by atomicMin: in
+/// page-locked memory, which they touch only then. The host doesn't wait for it: who waits for the
+/// device next, or launches a captured step, throws what was found (throw_first_bad).
 class FirstBad {
  public:
-  FirstBad(const char* op, int device, cudaStream_t stream) : op_(op), stream_(stream) {
-    if (kernel::Recording* recording = kernel::Recording::current())
-      recorded_ = recording->first_bad(op);
-    else
-      own_.emplace(sizeof *data(), device);
-    check_cuda(cudaMemsetAsync(data(), 0xff, sizeof *data(), stream), op);
-  }
+  FirstBad(const char* op, int device, cudaStream_t stream);
 
-  unsigned long long* data() const {
-    return recorded_ ? recorded_ : own_->as<unsigned long long>();
-  }
-  /// After the kernels: the place, or -1; of a captured step always -1.
-  int64_t wait() const {
-    int64_t first = -1;  // all bits set, as the memory is
-    if (recorded_) return first;
-    check_cuda(cudaMemcpyAsync(&first, data(), sizeof first, cudaMemcpyDeviceToHost, stream_), op_);
-    wait_for_copy(stream_, op_);
-    return first;
-  }
+  unsigned long long* data() const { return place_; }
+  /// After the kernels, where each launch is waited for: the place, or -1, which it is elsewhere.
+  int64_t known() const;
 
  private:
-  const char* op_;
-  cudaStream_t stream_;
-  unsigned long long* recorded_ = nullptr;
-  std::optional<Workspace> own_;
+  int device_;
+  unsigned long long* place_;
 };
+
+/// Says that what was queued on `stream` is done, or on all streams where it's null.
+void note_waited(int device, cudaStream_t stream);
+
+/// Throws what the first op of those that have found something has found, and forgets it: an error
+/// of an earlier call, and not of the op that waits.
+void throw_first_bad(int device);
 
 }  // namespace aorta::cuda

@@ -53,23 +53,22 @@ void gather_kernel(const IndexedArgs& args) {
 
 __global__ void __launch_bounds__(kThreads)
     first_outside_kernel(const int64_t* index, int64_t count, int64_t lowest, int64_t size,
-                         unsigned long long* first) {
+                         unsigned long long* first, int64_t* inside) {
   for (int64_t i = first_item(); i < count; i += item_step()) {
-    if (index[i] < lowest || index[i] >= size) {
-      atomicMin(first, static_cast<unsigned long long>(i));
-      return;  // a thread's later indices can't be the first
-    }
+    const int64_t value = index[i];
+    const bool bad = value < lowest || value >= size;
+    if (bad) atomicMin(first, static_cast<unsigned long long>(i));
+    if (inside) inside[i] = bad ? 0 : value < 0 ? value + size : value;
   }
 }
 
-int64_t find_bad_index(const Tensor& index, int64_t lowest, int64_t size) {
+int64_t find_bad_index(const Tensor& index, int64_t lowest, int64_t size, int64_t* inside) {
   if (index.numel() == 0) return -1;
   const LaunchSite site(index.data());
-  const char* const asked = called_op() ? called_op() : "index";
-  const FirstBad first(asked, site.device(), site.stream());
+  const FirstBad first("index", site.device(), site.stream());
   launch("index", first_outside_kernel, site.blocks(index.numel()), kThreads, site.stream(),
-         index.data<int64_t>(), index.numel(), lowest, size, first.data());
-  return first.wait();
+         index.data<int64_t>(), index.numel(), lowest, size, first.data(), inside);
+  return first.known();
 }
 
 // nonzero.
@@ -133,7 +132,7 @@ Tensor find_nonzero(const Tensor& input) {
   const Workspace counts((chunks + 1) * 8, site.device());
   launch("nonzero", count_chunks_kernel<M>, blocks, kThreads, site.stream(), data, count, chunks,
          counts.as<int64_t>());
-  const int64_t found = add_up("nonzero", counts.as<int64_t>(), chunks, site.stream());
+  const int64_t found = add_up("nonzero", counts.as<int64_t>(), chunks, site);
   const Tensor output = empty({found, ndim}, {.dtype = i64, .device = input.device()});
   if (output.numel() == 0) return output;
   NonzeroShape shape{static_cast<int>(ndim), {}};

@@ -222,7 +222,7 @@ Unique run_unique(const Tensor& input, bool inverse, bool counts) {
   const Workspace before((chunks + 1) * 8, site.device());
   launch(op, count_new_rows_kernel, grid_of(chunks), kThreads, site.stream(), sorted, chunks,
          before.as<int64_t>());
-  const int64_t groups = add_up(op, before.as<int64_t>(), chunks, site.stream());
+  const int64_t groups = add_up(op, before.as<int64_t>(), chunks, site);
   launch(op, write_groups_kernel, grid_of(chunks), kThreads, site.stream(), sorted, chunks,
          before.as<const int64_t>(), starts.as<int64_t>(),
          inverse ? result.inverse.data<int64_t>() : nullptr);

@@ -22,7 +22,7 @@ DECLARES = {
         unique upper_bound""",
     "any": "any any_cast",
     "array": "array begin end get size to_array",
-    "atomic": """atomic atomic_flag memory_order_acq_rel memory_order_acquire memory_order_relaxed
+    "atomic": """atomic atomic_flag atomic_ref memory_order_acq_rel memory_order_acquire memory_order_relaxed
         memory_order_release memory_order_seq_cst""",
     "bit": "bit_cast bit_ceil bit_floor bit_width countl_zero countr_zero endian has_single_bit popcount rotl rotr",
     "cctype": "isalnum isalpha isdigit isspace tolower toupper",

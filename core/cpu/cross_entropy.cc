@@ -1,6 +1,7 @@
 #include <aorta/core/cpu/cross_entropy.h>
 #include <aorta/core/integers.h>
 
+#include <aorta/core/body/cross_entropy.h>
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/cross_entropy.h>
@@ -214,8 +215,8 @@ void add_classes(const Task<C>& task, int64_t first, const ClassPanel& panel, do
       if (part.bad < 0) part.bad = first + c;
     } else {
       const double w = task.weight_of(t);
-      const C log_probability = (x[t * panel.stride + c] - largest[c]) - log_sum[c];
-      losses[c] -= task.kept * w * static_cast<double>(log_probability);
+      const C loss = body::class_loss(x[t * panel.stride + c], largest[c], log_sum[c]);
+      losses[c] += task.kept * w * static_cast<double>(loss);
       weights += w;
     }
   }

@@ -70,7 +70,7 @@ void scatter_kernel(const IndexedArgs& args, ScatterMode mode) {
   run_shared(args, true, [&](const IndexedArgs& share) { scatter(share, mode); });
 }
 
-int64_t find_bad_index(const Tensor& index, int64_t lowest, int64_t size) {
+int64_t find_bad_index(const Tensor& index, int64_t lowest, int64_t size, int64_t* inside) {
   const auto any_outside = index_loops().any_outside;
   const int64_t* const data = index.data<int64_t>();
   const int64_t n = index.numel();
@@ -78,7 +78,12 @@ int64_t find_bad_index(const Tensor& index, int64_t lowest, int64_t size) {
   parallel_for(0, n, kThreadGrain, [&](int64_t begin, int64_t end) {
     if (any_outside(data + begin, end - begin, lowest, size)) found = true;
   });
-  if (!found) return -1;
+  if (!found) {
+    parallel_for(0, inside ? n : 0, kThreadGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) inside[i] = data[i] < 0 ? data[i] + size : data[i];
+    });
+    return -1;
+  }
   return std::find_if(data, data + n, [&](int64_t i) { return i < lowest || i >= size; }) - data;
 }
 

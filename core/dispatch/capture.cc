@@ -135,7 +135,6 @@ std::vector<Tensor> CapturedSteps::Graph::launch(bool first) {
   DeviceBackend& backend = aorta::backend(device.type);
   recording->prepare_launch(first);
   backend.launch_graph(graph, {device});
-  recording->finish_launch();
   std::vector<Tensor> results;
   for (const Tensor& output : outputs) results.push_back(output.clone());
   return results;
@@ -145,8 +144,8 @@ void CapturedSteps::Graph::destroy() noexcept {
   if (!stream.handle) return;
   DeviceBackend& backend = aorta::backend(device.type);
   try {
-    synchronize(device);  // a launch may be queued
-  } catch (...) {         // then none runs
+    backend.synchronize_device(device.index);  // a launch may be queued
+  } catch (...) {                              // then none runs
   }
   try {
     inputs.clear();

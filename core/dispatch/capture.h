@@ -104,8 +104,8 @@ class Captured {
 /// Errors: inputs on several devices or with a gradient. At the capture: what waits for the device
 /// or copies from or to the host (item(), nonzero, a CPU tensor), a write to an input, an optimizer
 /// that is written with tensor ops, a collective. At a launch: parameters of an optimizer that have
-/// moved since the capture (Module::to). A bad value (a class that isn't one) is said by a later
-/// call. Source: CUDA C++ Programming Guide, "CUDA Graphs".
+/// moved since the capture (Module::to). A value out of range (a class that isn't one) is said by a
+/// wait or a later launch. Source: CUDA C++ Programming Guide, "CUDA Graphs".
 template <class Step>
 Captured<Step> capture(Step step) {
   return Captured<Step>(std::move(step));

@@ -5,10 +5,10 @@
 #include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/ctc_loss.h>
+#include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
-#include <aorta/core/recording.h>
 
 #include <algorithm>
 
@@ -64,14 +64,12 @@ Tensor padded_targets(const Tensor& given, const std::vector<int64_t>& lengths, 
                                       : zeros({1}, {.dtype = DType::i64, .device = all.device()});
   const Tensor padded =
       where(ge(index, 0), gather(flat, 0, clamp_min(index, 0)), 0).reshape({batch, longest});
-  if (padded.numel() > 0) {
-    const int64_t bad = find_bad_index_op.kernel(padded.device())(padded, 0, classes);
-    if (bad >= 0)
-      fail(kCtc, "targets must be in [0, C)", padded.reshape({-1}).select(0, bad).item<int64_t>(),
-           ", C ", classes);
+  const CheckedIndex checked = check_values(padded, classes, false);
+  if (checked.bad >= 0) {
+    fail(kCtc, "targets must be in [0, C)",
+         padded.reshape({-1}).select(0, checked.bad).item<int64_t>(), ", C ", classes);
   }
-  // Nobody waits for what a captured step finds: its kernels read within the classes.
-  return Recording::current() ? clamp(padded, 0, classes - 1) : padded;
+  return checked.inside;
 }
 
 // The operands of a kernel: alive as long as it runs.

@@ -4,7 +4,6 @@
 #include <aorta/core/ops/embedding.h>
 #include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
-#include <aorta/core/recording.h>
 
 namespace aorta::kernel {
 
@@ -21,10 +20,8 @@ namespace {
 
 // The indices (n), given in `shape`: checked once, for the gradient too.
 Tensor check_indices(const Tensor& indices, const Shape& shape, int64_t rows) {
-  if (Recording::current()) return check_index("embedding", indices, 0, rows, false);
-  if (indices.numel() == 0) return indices;
-  int64_t bad = find_bad_index_op.kernel(indices.device())(indices, 0, rows);
-  if (bad < 0) return indices;
+  auto [inside, bad] = check_values(indices, rows, false);
+  if (bad < 0) return inside;
   const int64_t index = indices.select(0, bad).item<int64_t>();
   Dims place;
   for (int d = shape.size(); d-- > 0; bad /= shape[d]) place.insert(0, bad % shape[d]);

@@ -1,7 +1,5 @@
 #include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
-#include <aorta/core/ops/pointwise.h>
-#include <aorta/core/recording.h>
 
 #include <algorithm>
 
@@ -19,38 +17,32 @@ Tensor prepare_index(const char* op, const Tensor& index, const Tensor& table,
   return index.to(i64);
 }
 
-namespace {
-
-// In a captured step, where nobody waits for an answer: the device notes what is outside, and what
-// is used lies inside, whatever a later launch is given.
-Tensor inside_of(const char* op, const Tensor& index, const Tensor& distinct, int64_t size,
-                 bool negative) {
-  check(size > 0, op, "index out of range", "any, for size 0");
-  find_bad_index_op.kernel(index.device())(distinct, negative ? -size : 0, size);
-  Tensor narrow = index;  // not made as large as it is expanded
-  for (int d = 0; d < index.dim(); ++d) {
-    if (index.strides()[d] == 0 && index.shape()[d] > 1) narrow = narrow.narrow(d, 0, 1);
+CheckedIndex check_values(const Tensor& index, int64_t size, bool negative) {
+  if (index.numel() == 0 || index.is_meta()) return {index, -1};
+  const auto find_bad = find_bad_index_op.kernel(index.device());
+  const int64_t lowest = negative ? -size : 0;
+  if (index.device().is_cpu()) {
+    const int64_t outside = find_bad(index, 0, size, nullptr);
+    if (outside < 0 || !negative) return {index, outside};
   }
-  return remainder(narrow, size).expand(index.shape());
+  if (size == 0) return {index, 0};
+  Tensor inside = empty_like(index);
+  const int64_t bad = find_bad(index, lowest, size, inside.data<int64_t>());
+  return {std::move(inside), bad};
 }
 
-}  // namespace
-
 Tensor check_index(const char* op, const Tensor& index, int dim, int64_t size, bool negative) {
-  Tensor distinct = index;
-  for (int d = index.dim() - 1; d >= 0; --d) {
-    if (distinct.strides()[d] == 0 && distinct.shape()[d] > 1) distinct = distinct.select(d, 0);
+  Tensor distinct = index;  // not made as large as it is expanded
+  for (int d = 0; d < index.dim(); ++d) {
+    if (distinct.strides()[d] == 0 && distinct.shape()[d] > 1) distinct = distinct.narrow(d, 0, 1);
   }
-  if (distinct.numel() == 0) return index;
   distinct = distinct.contiguous();
-  if (Recording::current()) return inside_of(op, index, distinct, size, negative);
-  const auto find_bad = find_bad_index_op.kernel(index.device());
-  const int64_t outside = find_bad(distinct, 0, size);
-  if (outside < 0) return index;
-  const int64_t bad = negative ? find_bad(distinct, -size, size) : outside;
-  if (bad < 0) return remainder(index, size);
-  fail(op, "index out of range", distinct.reshape({-1}).select(0, bad).item(), " in dimension ",
-       dim, " of size ", size);
+  const CheckedIndex checked = check_values(distinct, size, negative);
+  if (checked.bad >= 0) {
+    fail(op, "index out of range", distinct.reshape({-1}).select(0, checked.bad).item(),
+         " in dimension ", dim, " of size ", size);
+  }
+  return checked.inside.shares_storage(distinct) ? index : checked.inside.expand(index.shape());
 }
 
 body::ScatterMode mode_for(DType dtype, body::ScatterMode mode) {

@@ -14,8 +14,17 @@ namespace aorta::kernel {
 Tensor prepare_index(const char* op, const Tensor& index, const Tensor& table,
                      const Tensor* written = nullptr);
 
-/// Checks every index against a dimension of `size`, which the error calls `dim`. Where `negative`
-/// ones are allowed, gives the tensor with size added to them; else `index` itself.
+/// What a check of indices gives: those to use, in range, and the place of a bad one, or -1.
+struct CheckedIndex {
+  Tensor inside;
+  int64_t bad;
+};
+/// Checks the contiguous i64 `index` against [0, size), or [-size, size) where `negative` ones are
+/// allowed. A device answers later, with an error at a wait.
+CheckedIndex check_values(const Tensor& index, int64_t size, bool negative);
+
+/// Checks every index against a dimension of `size`, which the error calls `dim`, and gives those
+/// to use.
 Tensor check_index(const char* op, const Tensor& index, int dim, int64_t size, bool negative);
 
 /// Rows of `table` (V, ...) at `indices` (n), which check_index has given: (n, ...). No gradient.

@@ -249,8 +249,11 @@ extern Op<ScatterKernel, void (*)(const Tensor& self, std::span<const Tensor> in
     index_put_op;
 
 /// The first position (row-major) of the contiguous i64 tensor `index` whose value isn't in
-/// [lowest, size), or -1. The host waits for the answer.
-using FindBadIndexKernel = int64_t (*)(const Tensor& index, int64_t lowest, int64_t size);
+/// [lowest, size), or -1. On a device nobody waits for the answer: it is -1, and a later wait
+/// throws what was found. `inside`, where it is given, gets as many indices in [0, size), which is
+/// positive then: `index` with size added to negative ones, and any for one that isn't in range.
+using FindBadIndexKernel = int64_t (*)(const Tensor& index, int64_t lowest, int64_t size,
+                                       int64_t* inside);
 extern Op<FindBadIndexKernel, NoGradient> find_bad_index_op;
 
 using NonzeroKernel = Tensor (*)(const Tensor& contiguous_input);

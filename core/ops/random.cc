@@ -11,7 +11,6 @@
 #include <aorta/core/ops/scan.h>
 #include <aorta/core/ops/searchsorted.h>
 #include <aorta/core/ops/sort.h>
-#include <aorta/core/recording.h>
 #include <aorta/core/written.h>
 
 #include <cmath>
@@ -221,18 +220,15 @@ Tensor bernoulli_(const Tensor& input, double p, Generator* generator) {
 
 namespace {
 
-// No element of x may be one of bad(x). A GPU isn't asked, for that would wait for it; but in a
-// captured step it is, whose later launches say what an earlier one found.
+// No element of x may be one of bad(x). A device answers later, with an error at a wait.
 template <class Bad, class... More>
 void check_none(const char* op, const char* rule, const Tensor& of, const Bad& bad,
                 const More&... more) {
   const Tensor x = of.detach();
-  if (x.device().is_cpu()) {
-    const Tensor wrong = masked_select(x, bad(x));
-    check(wrong.numel() == 0, op, rule, wrong.numel() > 0 ? wrong[0].item() : Scalar(0), more...);
-  } else if (Recording::current() && !x.is_meta()) {
-    find_bad_index_op.kernel(x.device())(bad(x).to(DType::i64).contiguous(), 0, 1);
-  }
+  const Tensor wrong = bad(x).to(DType::i64).contiguous();
+  if (wrong.numel() == 0) return;
+  const int64_t place = find_bad_index_op.kernel(x.device())(wrong, 0, 1, nullptr);
+  if (place >= 0) fail(op, rule, x.reshape({-1}).select(0, place).item(), more...);
 }
 
 Tensor is_negative(const Tensor& x) { return lt(x, 0); }
@@ -413,7 +409,6 @@ Tensor draw_by_clocks(const Tensor& weights, int64_t samples, Generator* generat
 void check_weights(const Tensor& weights, int64_t different) {
   check_none("multinomial", "weights must be finite and not negative", weights,
              [](const Tensor& x) { return logical_not(logical_and(ge(x, 0), lt(x, INFINITY))); });
-  if (!weights.device().is_cpu() && !Recording::current()) return;
   const Tensor positive = count_nonzero(weights, {1});
   const auto are_few = [&](const Tensor& counts) { return lt(counts, different); };
   if (different == 1)

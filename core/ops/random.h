@@ -56,8 +56,8 @@ Tensor log_normal_(const Tensor& input, double mean = 1, double std = 2,
 /// at most the dtype's largest number. Any dtype but bool.
 Tensor geometric_(const Tensor& input, double p, Generator* generator = nullptr);
 /// 1 with the probability that each element of `input` gives, else 0; the input's shape and dtype.
-/// Errors: a probability outside of [0, 1]. Where values are wrong a GPU isn't asked, here and
-/// below, for that would wait for it; in a captured step it says so at a later call.
+/// Errors: a probability outside of [0, 1]. What a GPU finds wrong in values, here and below, is
+/// said by a later wait.
 Tensor bernoulli(const Tensor& input, Generator* generator = nullptr);
 
 /// Normal numbers, each with the mean and the standard deviation at its place, which broadcast;

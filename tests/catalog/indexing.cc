@@ -13,7 +13,7 @@ void add_reading_and_writing(std::vector<Row>& rows) {
        .bad = {{[] { gather(ones({5}), 0, tensor({7})); },
                 "gather: index out of range, got 7 in dimension 0 of size 5"}},
        .also = {"find_bad_index"},
-       .functions = {"check_index", "prepare_index"},
+       .functions = {"check_index", "check_values", "prepare_index"},
        .large = [] {
          return Tensors{numbers({40, 50, 60}), places({40, 50, 90}, 60)};
        }});
@@ -42,7 +42,7 @@ void add_reading_and_writing(std::vector<Row>& rows) {
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {take(x[0], x[1])}; }}},
        .bad = {{[] { take(ones({5}), tensor({5})); },
                 "take: index out of range, got 5 in dimension 0 of size 5"}},
-       .also = {"find_bad_index", "gather", "remainder"}});
+       .also = {"find_bad_index", "gather"}});
   rows.push_back(
       {.op = "scatter_",
        .tolerance = kExact,
@@ -217,7 +217,7 @@ void add_reading_and_writing(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensor { return index_fill_(x[0], 1, x[1], 1); }}},
        .bad = {{[] { index_fill(ones({5}), 0, tensor({5}), 1); },
                 "index_fill: index out of range, got 5 in dimension 0 of size 5"}},
-       .also = {"fill_", "find_bad_index", "remainder", "scatter_", "to"}});
+       .also = {"fill_", "find_bad_index", "scatter_", "to"}});
 }
 
 void add_advanced(std::vector<Row>& rows) {
@@ -250,7 +250,7 @@ void add_advanced(std::vector<Row>& rows) {
                   index(ones({5}), {0, 0});
                 },
                 "index: too many indices, got 2 for shape [5]"}},
-       .also = {"find_bad_index", "nonzero", "remainder"},
+       .also = {"find_bad_index", "nonzero"},
        .large = [] {
          return Tensors{numbers({300, 700}), places({900}, 300)};
        }});
@@ -277,7 +277,7 @@ void add_advanced(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensor { return index_put_(x[0], {x[1]}, x[2]); }}},
        .bad = {{[] { index_put(ones({5}), {tensor({5})}, ones({1})); },
                 "index_put: index out of range, got 5 in dimension 0 of size 5"}},
-       .also = {"find_bad_index", "nonzero", "remainder", "to"},
+       .also = {"find_bad_index", "nonzero", "to"},
        .large = [] {
          return Tensors{numbers({300, 700}), places({90000}, 300), places({90000}, 700),
                         numbers({90000})};

@@ -142,19 +142,18 @@ TEST_F(CapturedStep, BadParametersOfDrawsAreSaidLater) {
     const Tensor wrong = good.clone();
     wrong.narrow(0, 3, 2).fill_(bad);
     step(wrong);
-    synchronize("cuda:0");
-    const std::string text = error_of([&] { step(good); });
+    const std::string text = error_of([] { synchronize("cuda:0"); });
     EXPECT_EQ(error_of([&] { step(good); }), kNoError);
     return text;
   };
-  const std::string rule = ": a captured step's values must be in range, got one that isn't, at ";
-  const std::string where = rule + "place 3 in an earlier call";
-  EXPECT_EQ(said_of([](const Tensor& x) { return bernoulli(x); }, 1.5), "bernoulli" + where);
-  EXPECT_EQ(said_of([](const Tensor& x) { return bernoulli(x); }, NAN), "bernoulli" + where);
-  EXPECT_EQ(said_of([](const Tensor& x) { return poisson(x); }, -1), "poisson" + where);
+  EXPECT_EQ(said_of([](const Tensor& x) { return bernoulli(x); }, 1.5),
+            bad_value_text("bernoulli", 3));
+  EXPECT_EQ(said_of([](const Tensor& x) { return bernoulli(x); }, NAN),
+            bad_value_text("bernoulli", 3));
+  EXPECT_EQ(said_of([](const Tensor& x) { return poisson(x); }, -1), bad_value_text("poisson", 3));
   const auto few = [](const Tensor& x) { return multinomial(x, 5); };
-  EXPECT_EQ(said_of(few, INFINITY), "multinomial" + where);
-  EXPECT_EQ(said_of(few, 0), "multinomial" + rule + "place 0 in an earlier call");
+  EXPECT_EQ(said_of(few, INFINITY), bad_value_text("multinomial", 3));
+  EXPECT_EQ(said_of(few, 0), bad_value_text("multinomial", 0));
 }
 
 }  // namespace

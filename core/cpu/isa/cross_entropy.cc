@@ -1,3 +1,4 @@
+#include <aorta/core/body/cross_entropy.h>
 #include <aorta/core/cpu/cross_entropy.h>
 #include <aorta/core/cpu/isa/exponentials.h>
 
@@ -31,7 +32,7 @@ struct Panel {
 // Element i of a target's weights, each of which may be missing.
 template <class T>
 AORTA_INLINE T target_weight(const Panel<T>& panel, const T* p, const T* w, int64_t i) {
-  const T weight = p ? panel.share + panel.kept * p[i] : panel.share;
+  const T weight = p ? body::class_share(panel.share, panel.kept, p[i]) : panel.share;
   return w ? w[i] * weight : weight;
 }
 
@@ -44,7 +45,7 @@ AORTA_INLINE double spread_line(const Panel<T>& panel) {
   double lanes[kLanes] = {}, weights[kLanes] = {};
   const auto take = [&](int l, int64_t i) __attribute__((always_inline)) {
     const T weight = target_weight(panel, p, w, i);
-    lanes[l] += static_cast<double>(weight * (total - (panel.x[i] - shift)));
+    lanes[l] += static_cast<double>(weight * body::class_loss(panel.x[i], shift, total));
     if constexpr (has_p) weights[l] += static_cast<double>(weight);
   };
   int64_t i = 0;
@@ -99,15 +100,15 @@ void columns(const ClassPanel& given, double* losses) {
     if (panel.p) {
 #pragma GCC ivdep
       for (int64_t c = 0; c < n; ++c) {
-        const T q = weight * (panel.share + panel.kept * p[c]);
-        losses[c] += static_cast<double>(q * (total[c] - (x[c] - shift[c])));
+        const T q = weight * body::class_share(panel.share, panel.kept, p[c]);
+        losses[c] += static_cast<double>(q * body::class_loss(x[c], shift[c], total[c]));
         weights[c] += static_cast<double>(q);
       }
     } else {
       const T q = weight * panel.share;
 #pragma GCC ivdep
       for (int64_t c = 0; c < n; ++c)
-        losses[c] += static_cast<double>(q * (total[c] - (x[c] - shift[c])));
+        losses[c] += static_cast<double>(q * body::class_loss(x[c], shift[c], total[c]));
     }
   }
   if (panel.p) {
@@ -122,7 +123,7 @@ AORTA_INLINE void line_gradient(const Panel<T>& panel, T scale, T gradient, T* o
   const T* const w = has_w ? panel.w : nullptr;
 #pragma GCC ivdep
   for (int64_t i = 0; i < panel.length; ++i) {
-    const T value = scale * scalar::exp((panel.x[i] - shift) - total);
+    const T value = scale * body::class_probability(panel.x[i], shift, total);
     output[i] = spreads ? value - gradient * target_weight(panel, p, w, i) : value;
   }
 }
@@ -160,17 +161,18 @@ void columns_backward(const ClassPanel& given, const double* scales, const doubl
       const T* const p = panel.p + r * panel.stride;
 #pragma GCC ivdep
       for (int64_t c = 0; c < n; ++c) {
-        const T q = weight * (panel.share + panel.kept * p[c]);
-        out[c] = scale[c] * scalar::exp((x[c] - shift[c]) - total[c]) - gradient[c] * q;
+        const T q = weight * body::class_share(panel.share, panel.kept, p[c]);
+        out[c] = scale[c] * body::class_probability(x[c], shift[c], total[c]) - gradient[c] * q;
       }
     } else if (panel.spreads) {
       const T q = weight * panel.share;
 #pragma GCC ivdep
       for (int64_t c = 0; c < n; ++c)
-        out[c] = scale[c] * scalar::exp((x[c] - shift[c]) - total[c]) - gradient[c] * q;
+        out[c] = scale[c] * body::class_probability(x[c], shift[c], total[c]) - gradient[c] * q;
     } else {
 #pragma GCC ivdep
-      for (int64_t c = 0; c < n; ++c) out[c] = scale[c] * scalar::exp((x[c] - shift[c]) - total[c]);
+      for (int64_t c = 0; c < n; ++c)
+        out[c] = scale[c] * body::class_probability(x[c], shift[c], total[c]);
     }
   }
 }
