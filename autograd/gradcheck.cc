@@ -129,8 +129,8 @@ class Check {
   }
 
   bool agree(double analytic, const Difference& numeric) const {
-    return std::abs(analytic - numeric.value) <=
-           options_.atol + options_.rtol * std::abs(numeric.value) + numeric.noise;
+    const double allowed = options_.atol + options_.rtol * std::abs(numeric.value) + numeric.noise;
+    return std::isfinite(numeric.value) && std::abs(analytic - numeric.value) <= allowed;
   }
 
   Tensor random_like(const Tensor& like) {

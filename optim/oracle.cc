@@ -122,8 +122,7 @@ std::string wrong_gradient(const Problem& problem, int64_t step, const std::vect
                            const std::vector<double>& gradients) {
   for (size_t i = 0; i < x.size(); ++i) {
     const double expected = problem.gradient(step, i, x[i]);
-    const double size = std::max(1.0, std::fabs(expected));
-    if (std::fabs(expected - gradients[i]) <= 1e-14 * size) continue;
+    if (is_within(gradients[i], expected, 1e-14)) continue;
     return "step " + std::to_string(step) + ", element " + std::to_string(i) + ": gradient " +
            text(gradients[i]) + " from autograd, " + text(expected) + " analytic";
   }
@@ -162,7 +161,7 @@ Run run(const MakeOptimizer& make, const Trajectory& trajectory, double toleranc
     for (size_t i = 0; i < expected.size() && result.wrong.empty(); ++i) {
       const double got = result.positions[k][i];
       const double allowed = tolerance * std::max(1.0, std::fabs(expected[i]));
-      if (!(std::fabs(got - expected[i]) <= allowed))
+      if (!is_within(got, expected[i], tolerance))
         result.wrong = wrong_position(step, i, expected[i], got, allowed);
     }
   }

@@ -166,7 +166,7 @@ bool leads_to(const Variant& variant, const Problem& problem,
     x = combined(1, x, 1, simulation.step(g, step, lr_at(variant.rule, problem, step)));
     for (size_t i = 0; i < x.size(); ++i) {
       const Real got = positions[k][i];
-      if (!(std::fabs(x[i] - got) <= 1e-9L * std::max(Real(1), std::fabs(got)))) return false;
+      if (!is_within(x[i], got, Real(1e-9L))) return false;
     }
   }
   return true;

@@ -293,7 +293,7 @@ bool simulation_leads_to(const Variant& variant, const Problem& problem,
       simulation.step(x, g, t, variant.rule.lr * problem.lr_factor_at(t));
       for (size_t i = 0; i < part.count; ++i) {
         const double got = positions[k][part.first + i];
-        if (!(std::fabs(x[i] - got) <= 1e-11 * std::max(1.0, std::fabs(got)))) return false;
+        if (!is_within(x[i], got, 1e-11)) return false;
       }
     }
   }

@@ -232,8 +232,7 @@ bool leads_to(const Variant& variant, const Problem& problem,
       if (moves && variant.twice) x = simulation.step(x, g, step, lr);
       if (moves) x = simulation.step(x, g, step, lr);
       const double got = positions[k][i];
-      if (std::isnan(x) && std::isnan(got)) continue;
-      if (!(std::fabs(x - got) <= 1e-11 * std::max(1.0, std::fabs(got)))) return false;
+      if (!is_within(x, got, 1e-11)) return false;
     }
   }
   return true;

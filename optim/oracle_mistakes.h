@@ -2,7 +2,19 @@
 
 #include <aorta/optim/oracle.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace aorta::optim::oracle {
+
+/// Whether `got` is within tolerance max(1, |expected|) of `expected`; NaN is near NaN, and
+/// infinity near infinity alone.
+template <class Real>
+bool is_within(Real got, Real expected, Real tolerance) {
+  if (got == expected || (std::isnan(got) && std::isnan(expected))) return true;
+  const Real allowed = tolerance * std::max(Real(1), std::fabs(expected));
+  return std::isfinite(expected) && std::fabs(got - expected) <= allowed;
+}
 
 /// The known mistake that leads a rule to these positions on the problem, in words ("no bias
 /// correction"); empty when none does. The elements' positions after step 1, 2, ...

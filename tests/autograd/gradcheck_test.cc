@@ -76,6 +76,15 @@ TEST(Gradcheck, LeavesOutElementsAtAKink) {
   EXPECT_EQ(result.message, "every element of input 0 lies at a kink of relu");
 }
 
+// A share of an infinite difference would be any.
+TEST(Gradcheck, LeavesOutElementsAtAPole) {
+  const auto f = [](const Tensor& x) { return 1 / (x - 1.5); };
+  const auto at = [&](double x) {
+    return gradcheck(autograd::differentiable(f), {leaf({x})}, {.step = 0.5}).message;
+  };
+  EXPECT_EQ(at(1.0), "every element of input 0 lies at a kink of div");
+}
+
 TEST(Gradcheck, RejectsGradientsThatAreZeroEverywhere) {
   const auto f = [](const Tensor& x) { return floor(x); };
   const auto result = gradcheck(autograd::differentiable(f), {leaf({0.5, 1.5})});

@@ -525,6 +525,11 @@ TEST(Oracle, SaysWhatIsWrong) {
   EXPECT_EQ(check_trajectory(signs, mine).message,
             "the optimizer leaves the trajectory \"by signs\" at step 2, element 0: expected "
             "0.81000000000000005, got 0.80000000000000004 (off by 0.01, tolerance 1e-12)");
+  // A share of infinity would be any number.
+  mine.positions[1][0] = INFINITY;
+  EXPECT_EQ(check_trajectory(signs, mine).message,
+            "the optimizer leaves the trajectory \"by signs\" at step 2, element 0: expected inf, "
+            "got 0.80000000000000004 (off by inf, tolerance inf)");
 }
 
 struct RateOptions {
