@@ -144,10 +144,31 @@ __device__ void substitute(Tile<T>& tile, int n, int columns, bool upper, bool u
   }
 }
 
-/// x (n, c) of b (n, c), some columns at a time; `solve(columns)` for what is in the tile.
+/// A batch of matrices (count, m, n), and what is found of each: kFine or why not.
+template <class T>
+struct Matrices {
+  const T* all;
+  int32_t* found;
+  int64_t count;
+  int m, n;
+  __device__ __forceinline__ const T* at(int64_t matrix) const { return all + matrix * m * n; }
+};
+/// Right sides (count, n, columns) of a batch, and its solutions.
+template <class T>
+struct Sides {
+  const T* given;
+  T* solutions;
+  int64_t columns;
+};
+
+/// The solutions x (n, c) of a matrix, of its b (n, c), some columns at a time; `solve(columns)`
+/// for what is in the tile.
 template <class T, class Row, class Solve>
-__device__ void each_side(Tile<T>& tile, const T* b, T* x, int n, int64_t c, const Row& row,
-                          const Solve& solve) {
+__device__ void each_side(Tile<T>& tile, const Sides<T>& sides, int64_t matrix, int n,
+                          const Row& row, const Solve& solve) {
+  const int64_t c = sides.columns;
+  const T* const b = sides.given + matrix * n * c;
+  T* const x = sides.solutions + matrix * n * c;
   const int column = static_cast<int>(threadIdx.x) % kColumns;
   const int line = static_cast<int>(threadIdx.x) / kColumns;
   for (int64_t first = 0; first < c; first += kColumns) {
@@ -164,30 +185,32 @@ __device__ void each_side(Tile<T>& tile, const T* b, T* x, int n, int64_t c, con
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    cholesky_kernel(const T* all, T* results, int32_t* found, int64_t count, int n) {
+    cholesky_kernel(const __grid_constant__ Matrices<T> matrices, T* results) {
+  const int n = matrices.n;
   AORTA_SHARED(Tile<T>, shared, [1]);
   Tile<T>& tile = shared[0];
-  for (int64_t matrix = blockIdx.x; matrix < count; matrix += gridDim.x) {
-    const T* const a = all + matrix * n * n;
+  for (int64_t matrix = blockIdx.x; matrix < matrices.count; matrix += gridDim.x) {
+    const T* const a = matrices.at(matrix);
     T* const result = results + matrix * n * n;
     // The lower triangle is read, and of the upper one whether it is finite.
     const bool finite = load(tile, n, n, [&](int i, int j) { return a[i * n + j]; });
     const bool fine = finite && factor_cholesky(tile, n);
     each_place(0, n, 0, n,
                [&](int i, int j) { result[i * n + j] = fine && j <= i ? tile.a[i][j] : T(0); });
-    if (threadIdx.x == 0) found[matrix] = !finite ? kNotFinite : fine ? kFine : kFailed;
+    if (threadIdx.x == 0) matrices.found[matrix] = !finite ? kNotFinite : fine ? kFine : kFailed;
     __syncthreads();
   }
 }
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    lu_factor_kernel(const T* all, T* results, int32_t* all_pivots, int32_t* found, int64_t count,
-                     int m, int n) {
+    lu_factor_kernel(const __grid_constant__ Matrices<T> matrices, T* results,
+                     int32_t* all_pivots) {
+  const int m = matrices.m, n = matrices.n;
   AORTA_SHARED(Tile<T>, shared, [1]);
   Tile<T>& tile = shared[0];
-  for (int64_t matrix = blockIdx.x; matrix < count; matrix += gridDim.x) {
-    const T* const a = all + matrix * m * n;
+  for (int64_t matrix = blockIdx.x; matrix < matrices.count; matrix += gridDim.x) {
+    const T* const a = matrices.at(matrix);
     T* const result = results + matrix * m * n;
     int32_t* const pivots = all_pivots + matrix * std::min(m, n);
     const bool finite = load(tile, m, n, [&](int i, int j) { return a[i * n + j]; });
@@ -198,30 +221,30 @@ __global__ void __launch_bounds__(kThreads)
         pivots[j] = j + 1;
     }
     each_place(0, m, 0, n, [&](int i, int j) { result[i * n + j] = tile.a[i][j]; });
-    if (threadIdx.x == 0) found[matrix] = finite ? kFine : kNotFinite;
+    if (threadIdx.x == 0) matrices.found[matrix] = finite ? kFine : kNotFinite;
     __syncthreads();
   }
 }
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    solve_kernel(const T* all, const T* sides, T* solutions, int32_t* found, int64_t count, int n,
-                 int64_t c) {
+    solve_kernel(const __grid_constant__ Matrices<T> matrices,
+                 const __grid_constant__ Sides<T> sides) {
+  const int n = matrices.n;
   AORTA_SHARED(Tile<T>, shared, [1]);
   Tile<T>& tile = shared[0];
-  for (int64_t matrix = blockIdx.x; matrix < count; matrix += gridDim.x) {
-    const T* const a = all + matrix * n * n;
+  for (int64_t matrix = blockIdx.x; matrix < matrices.count; matrix += gridDim.x) {
+    const T* const a = matrices.at(matrix);
     const bool finite = load(tile, n, n, [&](int i, int j) { return a[i * n + j]; });
     const bool fine = finite && factor(tile, n, n, [](int, int) {});
     each_side(
-        tile, sides + matrix * n * c, solutions + matrix * n * c, n, c,
-        [&](int i) { return fine ? tile.order[i] : i; },
+        tile, sides, matrix, n, [&](int i) { return fine ? tile.order[i] : i; },
         [&](int columns) {
           if (!fine) return;
           substitute(tile, n, columns, false, true);
           substitute(tile, n, columns, true, false);
         });
-    if (threadIdx.x == 0) found[matrix] = !finite ? kNotFinite : fine ? kFine : kFailed;
+    if (threadIdx.x == 0) matrices.found[matrix] = !finite ? kNotFinite : fine ? kFine : kFailed;
     __syncthreads();
   }
 }
@@ -233,23 +256,24 @@ struct Triangle {
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    solve_triangular_kernel(const T* all, const T* sides, T* solutions, int32_t* found,
-                            int64_t count, int n, int64_t c, Triangle triangle) {
+    solve_triangular_kernel(const __grid_constant__ Matrices<T> matrices,
+                            const __grid_constant__ Sides<T> sides, Triangle triangle) {
+  const int n = matrices.n;
   AORTA_SHARED(Tile<T>, shared, [1]);
   Tile<T>& tile = shared[0];
-  for (int64_t matrix = blockIdx.x; matrix < count; matrix += gridDim.x) {
-    const T* const a = all + matrix * n * n;
+  for (int64_t matrix = blockIdx.x; matrix < matrices.count; matrix += gridDim.x) {
+    const T* const a = matrices.at(matrix);
     const bool finite = load(tile, n, n, [&](int i, int j) {
       return triangle.has(i, j) ? a[i * n + j] : i == j ? T(1) : T(0);
     });
     bool fine = finite;
     for (int i = 0; i < n; ++i) fine = fine && tile.a[i][i] != T(0);
     each_side(
-        tile, sides + matrix * n * c, solutions + matrix * n * c, n, c, [](int i) { return i; },
+        tile, sides, matrix, n, [](int i) { return i; },
         [&](int columns) {
           if (fine) substitute(tile, n, columns, triangle.upper, triangle.unit);
         });
-    if (threadIdx.x == 0) found[matrix] = !finite ? kNotFinite : fine ? kFine : kFailed;
+    if (threadIdx.x == 0) matrices.found[matrix] = !finite ? kNotFinite : fine ? kFine : kFailed;
     __syncthreads();
   }
 }
@@ -262,38 +286,44 @@ void in_dtype(const DecompositionArgs& args, const Run& run) {
   args.dtype == DType::f64 ? run(site, double{}, blocks) : run(site, float{}, blocks);
 }
 
+template <class T, class Args>
+Matrices<T> matrices_of(const Args& args, int32_t* found) {
+  return {static_cast<const T*>(args.a), found, args.count, static_cast<int>(args.m),
+          static_cast<int>(args.n)};
+}
+template <class T>
+Sides<T> sides_of(const SolveArgs& args) {
+  return {static_cast<const T*>(args.b), static_cast<T*>(args.x), args.c};
+}
+
 }  // namespace
 
 void small_cholesky(const TwoFactorsArgs& args, int32_t* found) {
   in_dtype(args, [&]<class T>(const LaunchSite& site, T, unsigned blocks) {
     launch("cholesky", cholesky_kernel<T>, blocks, kBlock, site.stream(),
-           static_cast<const T*>(args.a), static_cast<T*>(args.first), found, args.count,
-           static_cast<int>(args.n));
+           matrices_of<T>(args, found), static_cast<T*>(args.first));
   });
 }
 
 void small_lu_factor(const TwoFactorsArgs& args, int32_t* found) {
   in_dtype(args, [&]<class T>(const LaunchSite& site, T, unsigned blocks) {
     launch("lu_factor", lu_factor_kernel<T>, blocks, kBlock, site.stream(),
-           static_cast<const T*>(args.a), static_cast<T*>(args.first),
-           static_cast<int32_t*>(args.second), found, args.count, static_cast<int>(args.m),
-           static_cast<int>(args.n));
+           matrices_of<T>(args, found), static_cast<T*>(args.first),
+           static_cast<int32_t*>(args.second));
   });
 }
 
 void small_solve(const SolveArgs& args, int32_t* found) {
   in_dtype(args, [&]<class T>(const LaunchSite& site, T, unsigned blocks) {
-    launch("solve", solve_kernel<T>, blocks, kBlock, site.stream(), static_cast<const T*>(args.a),
-           static_cast<const T*>(args.b), static_cast<T*>(args.x), found, args.count,
-           static_cast<int>(args.n), args.c);
+    launch("solve", solve_kernel<T>, blocks, kBlock, site.stream(), matrices_of<T>(args, found),
+           sides_of<T>(args));
   });
 }
 
 void small_solve_triangular(const SolveArgs& args, int32_t* found) {
   in_dtype(args, [&]<class T>(const LaunchSite& site, T, unsigned blocks) {
     launch("solve_triangular", solve_triangular_kernel<T>, blocks, kBlock, site.stream(),
-           static_cast<const T*>(args.a), static_cast<const T*>(args.b), static_cast<T*>(args.x),
-           found, args.count, static_cast<int>(args.n), args.c,
+           matrices_of<T>(args, found), sides_of<T>(args),
            Triangle{args.upper, args.unitriangular});
   });
 }
