@@ -20,6 +20,7 @@
 #include <aorta/core/dispatch/capture.h>       // IWYU pragma: export
 #include <aorta/core/dispatch/profiler.h>      // IWYU pragma: export
 #include <aorta/core/dlpack.h>                 // IWYU pragma: export
+#include <aorta/core/finfo.h>                  // IWYU pragma: export
 #include <aorta/core/io/load_save.h>           // IWYU pragma: export
 #include <aorta/core/io/state.h>               // IWYU pragma: export
 #include <aorta/core/ops/attention.h>          // IWYU pragma: export

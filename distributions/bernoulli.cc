@@ -84,7 +84,7 @@ Tensor Geometric::entropy() const { return cross_entropy_of_coins(logits(), prob
 Tensor Geometric::draw(const Shape& sample_shape, Generator* generator) const {
   const Tensor p = probs();
   const Tensor u =
-      clamp_min(rand(extended(sample_shape), options_of(p), generator), tiny_of(p.dtype()));
+      clamp_min(rand(extended(sample_shape), options_of(p), generator), finfo(p.dtype()).tiny);
   return floor(log(u) / log1p(-p));
 }
 

@@ -64,7 +64,7 @@ Constraint simplex() {
   return {"be at least 0 and sum to 1",
           [](const Tensor& x) {
             const bool half = x.dtype() == DType::f16 || x.dtype() == DType::bf16;
-            const double tolerance = half ? epsilon_of(x.dtype()) : 1e-6;
+            const double tolerance = half ? finfo(x.dtype()).eps : 1e-6;
             return logical_and(all(ge(x, 0), {-1}), lt(abs(sum(x, {-1}) - 1), tolerance));
           },
           1};
@@ -87,7 +87,7 @@ Constraint lower_cholesky() {
 Constraint corr_cholesky() {
   return {"be lower triangular with a positive diagonal and rows of length 1",
           [](const Tensor& x) {
-            const double tolerance = 10 * static_cast<double>(x.size(-1)) * epsilon_of(x.dtype());
+            const double tolerance = 10 * static_cast<double>(x.size(-1)) * finfo(x.dtype()).eps;
             const Tensor off = abs(sqrt(sum(square(x), {-1})) - 1);
             return logical_and(lower_cholesky().check(x), all(le(off, tolerance), {-1}));
           },

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/core/called_op.h>
+#include <aorta/core/finfo.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/random.h>
 #include <aorta/distributions/covariance.h>
@@ -41,11 +42,6 @@ Tensor scale_tril_of(const char* op, const NamedMatrix& given);
 /// L L^T, and its inverse, of L = scale_tril (*, n, n).
 Tensor covariance_of(const Tensor& scale_tril);
 Tensor precision_of(const Tensor& scale_tril);
-
-/// The difference between 1 and the next number, and the smallest normal number, of a floating
-/// dtype.
-double epsilon_of(DType dtype);
-double tiny_of(DType dtype);
 
 /// The dtype and device of `like`.
 TensorOptions options_of(const Tensor& like);

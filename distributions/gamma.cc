@@ -55,7 +55,7 @@ Tensor kept_inside(const Tensor& numbers, double least, double most) {
 
 Tensor Gamma::draw(const Shape& sample_shape, Generator* generator) const {
   const Tensor standard = standard_gamma(concentration_.expand(extended(sample_shape)), generator);
-  return kept_inside(standard / rate_, tiny_of(standard.dtype()), INFINITY);
+  return kept_inside(standard / rate_, finfo(standard.dtype()).tiny, INFINITY);
 }
 
 void Gamma::expand_to(const Shape& batch_shape) {
@@ -145,7 +145,7 @@ Tensor Dirichlet::draw(const Shape& sample_shape, Generator* generator) const {
   const Tensor parts = standard_gamma(concentration, generator);
   const Tensor shares = parts / sum(parts, {-1}, true), exact = shares.detach();
   const DType dtype = concentration_.dtype();
-  const double least = tiny_of(dtype), most = 1 - epsilon_of(dtype) / 2;
+  const double least = finfo(dtype).tiny, most = 1 - finfo(dtype).eps / 2;
   // What is moved inside takes the slope of its logarithm along.
   const Tensor scale = where(eq(exact, 0), 1, clamp(exact, least, most) / exact);
   return kept_inside((shares * scale).to(dtype), least, most);

@@ -96,7 +96,7 @@ struct StandardGamma : autograd::Function<StandardGamma> {
                                      const Tensor& concentration, Generator* generator) {
     const Tensor drawn =
         kernel::draw_each(name, body::Distribution::gamma, concentration, {}, generator);
-    const Tensor sample = clamp_min(drawn, tiny_of(drawn.dtype()));
+    const Tensor sample = clamp_min(drawn, finfo(drawn.dtype()).tiny);
     context.save_for_backward({concentration, sample});
     return {sample};
   }

@@ -130,7 +130,7 @@ Tensor Laplace::entropy() const { return 1 + log(2 * scale_); }
 Tensor Laplace::draw(const Shape& sample_shape, Generator* generator) const {
   // In (-1, 1): the logarithm of 0 would be infinite.
   const Tensor u = clamp_min(2 * rand(extended(sample_shape), options_of(loc_), generator) - 1,
-                             epsilon_of(loc_.dtype()) - 1);
+                             finfo(loc_.dtype()).eps - 1);
   return loc_ - scale_ * sign(u) * log1p(-abs(u));
 }
 

@@ -85,30 +85,6 @@ Tensor Odds::logits() const {
   return coins_ ? log(p) - log1p(-p) : log(p);
 }
 
-double epsilon_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 0x1p-52;
-    case DType::f16:
-      return 0x1p-10;
-    case DType::bf16:
-      return 0x1p-7;
-    default:
-      return 0x1p-23;
-  }
-}
-
-double tiny_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 0x1p-1022;
-    case DType::f16:
-      return 0x1p-14;
-    default:
-      return 0x1p-126;
-  }
-}
-
 TensorOptions options_of(const Tensor& like) {
   return {.dtype = like.dtype(), .device = like.device()};
 }
@@ -145,7 +121,7 @@ Tensor open_uniform(const Shape& shape, const Tensor& like, Generator* generator
 }
 
 Tensor clamp_probs(const Tensor& probs) {
-  const double epsilon = epsilon_of(probs.dtype());
+  const double epsilon = finfo(probs.dtype()).eps;
   return clamp(probs, epsilon, 1 - epsilon);
 }
 

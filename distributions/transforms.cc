@@ -107,11 +107,11 @@ Tensor ExpTransform::log_abs_det_jacobian(const Tensor& x, const Tensor&) const 
 Constraint ExpTransform::codomain() const { return constraints::positive(); }
 
 Tensor SigmoidTransform::operator()(const Tensor& x) const {
-  return clamp(sigmoid(x), tiny_of(x.dtype()), 1 - epsilon_of(x.dtype()));
+  return clamp(sigmoid(x), finfo(x.dtype()).tiny, 1 - finfo(x.dtype()).eps);
 }
 
 Tensor SigmoidTransform::inv(const Tensor& y) const {
-  const Tensor inside = clamp(y, tiny_of(y.dtype()), 1 - epsilon_of(y.dtype()));
+  const Tensor inside = clamp(y, finfo(y.dtype()).tiny, 1 - finfo(y.dtype()).eps);
   return log(inside) - log1p(-inside);
 }
 
@@ -181,8 +181,8 @@ Tensor StickBreakingTransform::operator()(const Tensor& x) const {
   check_defined(name(), {{"x", x}});
   check(x.dim() > 0, name(), "x must be (*, K)", x.shape());
   // Something of the stick is left for the next, whatever the score.
-  const Tensor part =
-      clamp(sigmoid(x - equal_parts(x, x.size(-1))), tiny_of(x.dtype()), 1 - epsilon_of(x.dtype()));
+  const Tensor part = clamp(sigmoid(x - equal_parts(x, x.size(-1))), finfo(x.dtype()).tiny,
+                            1 - finfo(x.dtype()).eps);
   const Tensor left = cumprod(1 - part, -1), one = ones_like(x.narrow(-1, 0, 0).sum({-1}, true));
   return cat({part, one}, -1) * cat({one, left}, -1);
 }
@@ -191,7 +191,7 @@ Tensor StickBreakingTransform::inv(const Tensor& y) const {
   check_defined(name(), {{"y", y}});
   check(y.dim() > 0 && y.size(-1) > 0, name(), "y must be (*, K + 1)", y.shape());
   const Tensor broken = y.narrow(-1, 0, y.size(-1) - 1);
-  const Tensor left = clamp_min(1 - cumsum(broken, -1), tiny_of(y.dtype()));
+  const Tensor left = clamp_min(1 - cumsum(broken, -1), finfo(y.dtype()).tiny);
   return log(broken) - log(left) + equal_parts(y, y.size(-1) - 1);
 }
 

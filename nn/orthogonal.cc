@@ -1,6 +1,7 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/eigen.h>
+#include <aorta/core/finfo.h>
 #include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
@@ -26,23 +27,10 @@ Tensor turned(const Tensor& x) { return x.transpose(-2, -1); }
 // With as many rows as columns, or more.
 Tensor tall(const Tensor& x) { return is_wide(x) ? turned(x) : x; }
 
-double epsilon_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 0x1p-52;
-    case DType::f16:
-      return 0x1p-10;
-    case DType::bf16:
-      return 0x1p-7;
-    default:
-      return 0x1p-23;
-  }
-}
-
 // Whether square ones are, up to rounding of their dtype.
 bool is_orthogonal(const Tensor& q, DType dtype) {
   const Tensor unit = eye(q.size(-1), {.dtype = q.dtype(), .device = q.device()});
-  const double atol = 10 * static_cast<double>(q.size(-1)) * epsilon_of(dtype);
+  const double atol = 10 * static_cast<double>(q.size(-1)) * finfo(dtype).eps;
   return allclose(matmul(turned(q), q), unit, {.atol = atol});
 }
 

@@ -5,6 +5,7 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
 #include <aorta/core/empty.h>
+#include <aorta/core/finfo.h>
 #include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
@@ -121,13 +122,11 @@ struct MatrixBatch {
 constexpr const char* kInvertible = "matrices must be invertible";
 constexpr const char* kConverges = "the iteration must converge";
 
-double epsilon_of(DType dtype) { return dtype == DType::f64 ? 0x1p-52 : 0x1p-23; }
-
 // Which singular values (*, k) of matrices (m, n) count.
 Tensor counting(const Tensor& S, const Tensor& A, const RankTolerance& tolerance) {
   const double larger = static_cast<double>(std::max(A.size(-1), A.size(-2)));
   const double atol = tolerance.atol.value_or(0);
-  const double rtol = tolerance.rtol.value_or(atol > 0 ? 0 : larger * epsilon_of(S.dtype()));
+  const double rtol = tolerance.rtol.value_or(atol > 0 ? 0 : larger * finfo(S.dtype()).eps);
   if (S.size(-1) == 0) return gt(S, 0);
   return gt(S, clamp_min(amax(S, {-1}, true) * rtol, atol));
 }

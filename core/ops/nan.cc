@@ -3,25 +3,13 @@
 #include <aorta/core/ops/nan.h>
 
 #include <aorta/core/called_op.h>
+#include <aorta/core/finfo.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 
 #include <limits>
 
 namespace aorta {
-
-static double largest_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return detail::largest<double>;
-    case DType::f16:
-      return detail::largest<Half>;
-    case DType::bf16:
-      return detail::largest<BFloat16>;
-    default:
-      return detail::largest<float>;
-  }
-}
 
 Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf,
                   std::optional<double> neginf) {
@@ -33,7 +21,7 @@ Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf,
   }
   const DType dtype = input.dtype();
   if (!is_floating(dtype)) return input.clone();
-  const double most = largest_of(dtype), infinity = std::numeric_limits<double>::infinity();
+  const double most = finfo(dtype).max, infinity = std::numeric_limits<double>::infinity();
   const double above = posinf.value_or(most), below = neginf.value_or(-most);
   for (const double number : {nan, above, below}) check_fits("nan_to_num", number, dtype);
   const Tensor bounded =

@@ -1,5 +1,6 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/traced.h>
+#include <aorta/core/finfo.h>
 #include <aorta/core/ops/normalization.h>
 
 #include <aorta/core/dispatch/autocast.h>
@@ -11,7 +12,6 @@
 #include <aorta/core/written.h>
 
 #include <algorithm>
-#include <limits>
 
 namespace aorta::kernel {
 
@@ -369,8 +369,7 @@ Tensor rms_norm(const Tensor& input, const Shape& normalized_shape, const Tensor
   check_defined("rms_norm", {{"input", input}});
   const Tensor x = autocast_to_f32(input), w = autocast_to_f32(weight);
   check_lines("rms_norm", x, normalized_shape, w, {});
-  const double least = x.dtype() == DType::f64 ? std::numeric_limits<double>::epsilon()
-                                               : std::numeric_limits<float>::epsilon();
+  const double least = finfo(compute_dtype(x.dtype())).eps;
   return normalise_lines(
       rms_norm_op, x, w, {},
       {.length = normalized_shape.numel(), .eps = eps.value_or(least), .centered = false});

@@ -1,3 +1,4 @@
+#include <aorta/core/finfo.h>
 #include <aorta/core/io/npz.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
@@ -5,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <complex>
+#include <cstdint>
 #include <map>
 
 namespace aorta {
@@ -25,6 +27,38 @@ const Tensor& table(const std::string& name) {
 
 DType entry(const std::string& name, int64_t row, int64_t column) {
   return static_cast<DType>(table(name).at<uint8_t>({row, column}));
+}
+
+// What torch.finfo and torch.iinfo say.
+TEST(DType, WhatItsNumbersCanBe) {
+  struct Row {
+    DType dtype;
+    int bits;
+    double eps, max, tiny, resolution;
+  };
+  const Row rows[] = {{f32, 32, 0x1p-23, 0x1.fffffep127, 0x1p-126, 1e-6},
+                      {f64, 64, 0x1p-52, 0x1.fffffffffffffp1023, 0x1p-1022, 1e-15},
+                      {f16, 16, 0x1p-10, 65504, 0x1p-14, 1e-3},
+                      {bf16, 16, 0x1p-7, 0x1.fep127, 0x1p-126, 1e-2},
+                      {c64, 32, 0x1p-23, 0x1.fffffep127, 0x1p-126, 1e-6}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(name(row.dtype));
+    const FloatInfo info = finfo(row.dtype);
+    EXPECT_EQ(info.bits, row.bits);
+    EXPECT_EQ(info.eps, row.eps);
+    EXPECT_EQ(info.max, row.max);
+    EXPECT_EQ(info.min, -row.max);
+    EXPECT_EQ(info.tiny, row.tiny);
+    EXPECT_EQ(info.resolution, row.resolution);
+  }
+  EXPECT_EQ(iinfo(i64).max, INT64_MAX);
+  EXPECT_EQ(iinfo(i64).min, INT64_MIN);
+  EXPECT_EQ(iinfo(i32).min, INT32_MIN);
+  EXPECT_EQ(iinfo(u8).max, 255);
+  EXPECT_EQ(iinfo(u8).min, 0);
+  EXPECT_EQ(iinfo(u8).bits, 8);
+  EXPECT_EQ(error_of([] { finfo(i64); }), "finfo: dtype must be floating or complex, got i64");
+  EXPECT_EQ(error_of([] { iinfo(boolean); }), "iinfo: dtype must be of integers, got bool");
 }
 
 TEST(DType, SizesAndNames) {

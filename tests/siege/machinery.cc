@@ -11,6 +11,7 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dlpack.h>
 #include <aorta/core/eigen.h>
+#include <aorta/core/finfo.h>
 #include <aorta/core/io/load_save.h>
 #include <aorta/core/io/npy.h>
 #include <aorta/core/io/npz.h>
@@ -125,6 +126,18 @@ void add_shapes_and_threads(std::vector<Target>& targets) {
                 check(can_cast(dtype, other) || is_half(dtype) || is_integral(dtype), "can_cast",
                       "one must hold", item_size(dtype));
                 return full({}, fits(number, other));
+              }),
+          of(
+              "finfo",
+              +[](DType dtype) {
+                const FloatInfo numbers = finfo(dtype);
+                return full({}, numbers.max * numbers.eps);
+              }),
+          of(
+              "iinfo",
+              +[](DType dtype) {
+                const IntInfo numbers = iinfo(dtype);
+                return full({}, numbers.max);
               }),
           of(
               "is_channels_last", +[](const T& x) { return full({}, is_channels_last(x)); }),
