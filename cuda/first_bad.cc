@@ -2,6 +2,7 @@
 
 #include <aorta/core/called_op.h>
 #include <aorta/core/check.h>
+#include <aorta/core/module_path.h>
 #include <aorta/core/recording.h>
 #include <aorta/cuda/backend.h>
 #include <aorta/cuda/beside_captures.h>
@@ -66,10 +67,11 @@ class Places {
     const std::lock_guard lock(mutex_);
     const auto noted = std::find_if(noted_.begin(), noted_.end(), has_found);
     if (noted == noted_.end()) return;  // another thread has said it
-    const std::string text = std::string(noted->op) +
-                             ": values must be in range, got one that isn't, at place " +
-                             std::to_string(found_at(noted->place)) +
-                             " of an earlier call (AORTA_LAUNCH_BLOCKING=1 shows which)";
+    const std::string text =
+        (noted->path ? noted->path->to_string() + ": " : std::string()) + noted->op +
+        ": values must be in range, got one that isn't, at place " +
+        std::to_string(found_at(noted->place)) + " of an earlier call on " +
+        to_string(Device(DeviceType::cuda, device)) + " (AORTA_LAUNCH_BLOCKING=1 shows which)";
     if (noted->captured) {
       clear(noted->place);
     } else {
@@ -82,6 +84,7 @@ class Places {
  private:
   struct Noted {
     const char* op;
+    Ref<ModulePath> path = module_path();
     cudaStream_t stream = nullptr;
     bool captured = false;
     unsigned long long* place = nullptr;

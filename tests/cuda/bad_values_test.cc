@@ -2,6 +2,7 @@
 // writes inside of its tensors, and whoever waits next is told.
 #include <aorta/autograd/sparse_gradient.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/module_path.h>
 #include <aorta/core/ops/cross_entropy.h>
 #include <aorta/core/ops/ctc_loss.h>
 #include <aorta/core/ops/embedding.h>
@@ -110,6 +111,15 @@ TEST_F(BadValues, OfAStreamAreNotForgottenByAWaitForAnother) {
   device().synchronize_stream(before);
   EXPECT_EQ(of_a_wait(), bad_value_text("embedding", 0));
   device().destroy_stream(side);
+}
+
+TEST_F(BadValues, AreAModules) {
+  const Tensor x = table(), bad = indices({4});
+  {
+    const ModuleScope scope("words");
+    embedding(bad, x);
+  }
+  EXPECT_EQ(of_a_wait(), "words: " + bad_value_text("embedding", 0));
 }
 
 // Thousands of ops that nobody waits for: their places are looked at in between.

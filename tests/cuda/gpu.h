@@ -59,7 +59,7 @@ inline int64_t elements_that_take_long() {
 /// What a wait says when an op has met a value out of range.
 inline std::string bad_value_text(const std::string& op, int64_t place) {
   return op + ": values must be in range, got one that isn't, at place " + std::to_string(place) +
-         " of an earlier call (AORTA_LAUNCH_BLOCKING=1 shows which)";
+         " of an earlier call on cuda:0 (AORTA_LAUNCH_BLOCKING=1 shows which)";
 }
 
 /// Fills the blocks that the allocator gives out next with 0xff: NaN in every floating dtype.
