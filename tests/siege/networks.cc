@@ -288,7 +288,8 @@ void add_whole_modules(std::vector<Target>& targets) {
               +[](const T& x, const T& y, bool empty, double speed) {
                 const StepPlan plan =
                     empty ? plan_step({}) : plan_step([&] { (x * y).sum().backward(); });
-                return full({}, plan.floor({.multiply_adds = speed, .bytes = speed}));
+                // How long it is depends on the bytes, of which an expanded input has fewer.
+                return full({}, plan.floor({.multiply_adds = speed, .bytes = speed}) > 0);
               }),
           of(
               "set_statistic_groups",
