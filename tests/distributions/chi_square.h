@@ -20,7 +20,8 @@ inline double chi_square(const std::vector<double>& values,
   std::vector<double> counted(probabilities.size() + 1), expected;
   for (const double value : values) {
     if (!(value >= 0 && value == std::floor(value))) return INFINITY;
-    ++counted[std::min(static_cast<size_t>(value), probabilities.size())];
+    const double most = static_cast<double>(probabilities.size());
+    ++counted[static_cast<size_t>(std::min(value, most))];
   }
   double rest = 1;
   for (const double p : probabilities) {
