@@ -151,17 +151,19 @@ class Backend final : public DeviceBackend {
     const WaitRange range("synchronize");
     const BesideCaptures beside;
     const cudaStream_t waited = resolve(stream);
+    const NotedWait wait(stream.device.index, waited);
     check_cuda(cudaStreamSynchronize(waited), "synchronize");
-    note_waited(stream.device.index, waited);
+    wait.over();
   }
   void synchronize_device(int index) override {
     state_of(index);
     refuse_wait_in_capture("synchronize");
     const WaitRange range("synchronize");
     const DeviceScope scope(index, "synchronize");
+    const NotedWait wait(index, nullptr);
     Captures::of(index).when_over("synchronize",
                                   [] { check_cuda(cudaDeviceSynchronize(), "synchronize"); });
-    note_waited(index, nullptr);
+    wait.over();
   }
   void check_values(int index) override { throw_first_bad(index); }
 
@@ -433,10 +435,11 @@ void wait_for_copy(int device, cudaStream_t stream, const char* op) {
   refuse_wait_in_capture(op);
   const WaitRange range(op);
   const BesideCaptures beside;
+  const NotedWait wait(device, stream);
   const cudaError_t error = cudaStreamSynchronize(stream);
   if (error != cudaSuccess) cudaDeviceSynchronize();
   check_cuda(error, op);
-  note_waited(device, stream);
+  wait.over();
   throw_first_bad(device);
 }
 

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace aorta::cuda {
@@ -51,10 +52,23 @@ class Places {
     release(place);
   }
 
-  void note_waited(cudaStream_t stream) {
+  /// The kernels of a place are queued.
+  void note_queued(unsigned long long* place) {
+    const std::lock_guard lock(mutex_);
+    const auto noted = std::find_if(noted_.rbegin(), noted_.rend(),
+                                    [&](const Noted& one) { return one.place == place; });
+    if (noted != noted_.rend()) noted->queued = ++queued_;
+  }
+  uint64_t queued() {
+    const std::lock_guard lock(mutex_);
+    return queued_;
+  }
+  /// What was queued on `stream` as one of the first `until` is done.
+  void note_done(cudaStream_t stream, uint64_t until) {
     const std::lock_guard lock(mutex_);
     std::erase_if(noted_, [&](const Noted& noted) {
       if (noted.captured || (stream && noted.stream != stream)) return false;
+      if (noted.queued == 0 || noted.queued > until) return false;
       if (found_at(noted.place) != kNone) return false;
       release(noted.place);
       return true;
@@ -87,6 +101,7 @@ class Places {
     Ref<ModulePath> path = module_path();
     cudaStream_t stream = nullptr;
     bool captured = false;
+    uint64_t queued = 0;  // its number among those whose kernels are queued; 0 before
     unsigned long long* place = nullptr;
   };
 
@@ -105,9 +120,9 @@ class Places {
     const std::lock_guard lock(mutex_);
     if (free_.empty()) add_block();
     noted.place = free_.back();
-    noted_.push_back(noted);
     free_.pop_back();
-    return noted.place;
+    noted_.push_back(std::move(noted));
+    return noted_.back().place;
   }
 
   void add_block() {
@@ -137,6 +152,7 @@ class Places {
 
   std::mutex mutex_;
   int blocks_ = 0;
+  uint64_t queued_ = 0;
   std::vector<unsigned long long*> free_;
   std::vector<Noted> noted_;  // in the order of the calls
 };
@@ -150,14 +166,21 @@ FirstBad::FirstBad(const char* op, int device, cudaStream_t stream) : device_(de
                      : Places::of(device).take(op, device, stream);
 }
 
-int64_t FirstBad::known() const {
+FirstBad::~FirstBad() {
+  if (place_) Places::of(device_).note_queued(place_);
+}
+
+int64_t FirstBad::known() {
   if (!synchronous_launches()) return -1;
   const auto found = static_cast<int64_t>(found_at(place_));
-  Places::of(device_).give_back(place_);
+  Places::of(device_).give_back(std::exchange(place_, nullptr));
   return found;  // -1 where all bits are set
 }
 
-void note_waited(int device, cudaStream_t stream) { Places::of(device).note_waited(stream); }
+NotedWait::NotedWait(int device, cudaStream_t stream)
+    : device_(device), stream_(stream), queued_(Places::of(device).queued()) {}
+
+void NotedWait::over() const { Places::of(device_).note_done(stream_, queued_); }
 
 void throw_first_bad(int device) { Places::of(device).throw_found(device); }
 

@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kThreads)
 int64_t find_bad_index(const Tensor& index, int64_t lowest, int64_t size, int64_t* inside) {
   if (index.numel() == 0) return -1;
   const LaunchSite site(index.data());
-  const FirstBad first("index", site.device(), site.stream());
+  FirstBad first("index", site.device(), site.stream());
   launch("index", first_outside_kernel, site.blocks(index.numel()), kThreads, site.stream(),
          index.data<int64_t>(), index.numel(), lowest, size, first.data(), inside);
   return first.known();

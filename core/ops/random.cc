@@ -225,9 +225,10 @@ template <class Bad, class... More>
 void check_none(const char* op, const char* rule, const Tensor& of, const Bad& bad,
                 const More&... more) {
   const Tensor x = of.detach();
-  const Tensor wrong = bad(x).to(DType::i64).contiguous();
-  if (wrong.numel() == 0) return;
-  const int64_t place = find_bad_index_op.kernel(x.device())(wrong, 0, 1, nullptr);
+  const Tensor wrong = bad(x);
+  if (wrong.numel() == 0 || (x.device().is_cpu() && !any(wrong).item<bool>())) return;
+  const auto find_bad = find_bad_index_op.kernel(x.device());
+  const int64_t place = find_bad(wrong.to(DType::i64).contiguous(), 0, 1, nullptr);
   if (place >= 0) fail(op, rule, x.reshape({-1}).select(0, place).item(), more...);
 }
 

@@ -4,7 +4,6 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/module_path.h>
 #include <aorta/core/ops/cross_entropy.h>
-#include <aorta/core/ops/ctc_loss.h>
 #include <aorta/core/ops/embedding.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/loss.h>
