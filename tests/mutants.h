@@ -57,4 +57,20 @@ inline void expect_counts(const std::string& what, const std::map<std::string, C
   expect_table("docs/mutants.md", lines, "| " + what + " |");
 }
 
+/// Holds one family's line to its mutants, whose names begin with an operator, and whether each is
+/// caught.
+inline void expect_operators(const std::string& what, const std::string& family,
+                             const std::map<std::string, bool>& caught,
+                             const std::vector<Exception>& exceptions) {
+  std::map<std::string, Count> families;
+  Count& count = families[family];
+  std::set<std::string> operators;
+  for (const auto& [mutant, is_caught] : caught) {
+    operators.insert(mutant.substr(0, mutant.find(' ')));
+    count.add(mutant, is_caught, exceptions);
+  }
+  count.rows = static_cast<int>(operators.size());
+  expect_counts(what, families, exceptions);
+}
+
 }  // namespace aorta::mutants

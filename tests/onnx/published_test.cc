@@ -422,15 +422,7 @@ const std::vector<mutants::Exception> kUntold = {
 
 TEST(OnnxMutants, ThePageCountsThem) {
   if (published::folder().empty()) GTEST_SKIP() << "AORTA_ONNX_VECTORS names no folder";
-  std::map<std::string, mutants::Count> families;
-  mutants::Count& count = families["published cases"];
-  std::set<std::string> ops;
-  for (const auto& [mutant, caught] : mutants_of_cases()) {
-    ops.insert(mutant.substr(0, mutant.find(' ')));
-    count.add(mutant, caught, kUntold);
-  }
-  count.rows = static_cast<int>(ops.size());
-  mutants::expect_counts("ONNX operators", families, kUntold);
+  mutants::expect_operators("ONNX operators", "published cases", mutants_of_cases(), kUntold);
 }
 
 TEST(Onnx, ThePageListsTheOperators) {
