@@ -1,4 +1,5 @@
 #include <aorta/core/dispatch/op_table.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/tests/op_checks.h>
 #include <aorta/tests/op_kernels.h>
@@ -90,6 +91,22 @@ TEST_P(CatalogKernels, AreThoseThatTheRowNames) {
   EXPECT_EQ(kernels_run(*GetParam()), kernels_named(*GetParam()));
 }
 INSTANTIATE_TEST_SUITE_P(Rows, CatalogKernels, ::testing::ValuesIn(select(has_calls)), row_name);
+
+// Every op of the catalogue that runs a kernel shows; one that gives its input back runs none.
+TEST(CatalogProfiler, EveryKernelHasARange) {
+  for (const Row& row : rows()) {
+    if (row.calls.empty() || row.family == "shape") continue;
+    for (const Sample& sample : samples(row)) {
+      if (sample.outputs[0].numel() == 0 || sample.inputs.empty()) continue;
+      Profiler profiler;
+      const Tensors results = sample.call->run(sample.inputs);
+      profiler.stop();
+      if (results[0].data() == sample.inputs[0].data()) continue;
+      EXPECT_FALSE(profiler.ranges().empty()) << row.op << "/" << sample.name;
+      break;
+    }
+  }
+}
 
 // A property, which computes what it expects besides, runs them too.
 TEST(CatalogPropertyKernels, AreRun) {
