@@ -209,17 +209,11 @@ def aorta_binary(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], **
         **kwargs
     )
 
-def aorta_test(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], size = "small", alone = [], long_in_asan = [], many_calls = False, **kwargs):
+def aorta_test(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], size = "small", alone = [], long_in_asan = [], **kwargs):
     """A GoogleTest program; main is tests/main.cc. hdrs are included as <aorta/PACKAGE/header>; alone is aorta_library's.
 
     long_in_asan: patterns of cases that the address sanitizer's suite leaves out: they take it long, and run what others run.
-    many_calls: of functions that other tests call too, so that the suite doesn't look for uses after return in this one.
     """
-    if many_calls:  # as in .bazelrc otherwise
-        kwargs["env"] = select({
-            "//bazel:asan": {"ASAN_OPTIONS": "detect_stack_use_after_return=0:strict_string_checks=1:allocator_may_return_null=1"},
-            "//conditions:default": {},
-        })
     if long_in_asan:
         kwargs["args"] = kwargs.get("args", []) + select({
             "//bazel:asan": ["--gtest_filter=-" + ":".join(long_in_asan)],
