@@ -32,19 +32,21 @@ def command(count, program):
 
 
 @functools.lru_cache(maxsize=None)
-def folder():
-    """mpirun's, of this program alone: it names what it shares by its pid, which tests in sandboxes have in common. Its
-    sockets want short names."""
-    path = tempfile.mkdtemp(prefix="mpi", dir="/tmp")
-    atexit.register(shutil.rmtree, path, ignore_errors=True)
-    return path
+def folders():
+    """Where mpirun and its ranks put what they share, of this program alone: they name it by mpirun's pid, which tests
+    in sandboxes have in common. Sockets want short names."""
+    paths = {"TMPDIR": tempfile.mkdtemp(prefix="mpi", dir="/tmp"),
+             "OMPI_MCA_btl_vader_backing_directory": tempfile.mkdtemp(prefix="mpi", dir="/dev/shm")}
+    for path in paths.values():
+        atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return paths
 
 
 def environment(**more):
     """Without what a surrounding mpirun left, and with one thread a rank."""
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(("OMPI_", "PMIX_", "PMI_", "SLURM_"))}
-    return {**kept, "OMP_NUM_THREADS": "1", "TMPDIR": folder(), **more}
+    return {**kept, "OMP_NUM_THREADS": "1", **folders(), **more}
 
 
 def start(count, program, **more):

@@ -9,7 +9,8 @@ import tempfile
 import unittest
 import unittest.mock
 
-sys.path.insert(0, os.path.abspath("tools/bench"))
+sys.path[:0] = [os.path.abspath("tools/bench"), os.path.abspath("tests/mpi")]
+import mpirun
 import report
 
 BENCH, PLUGIN, DRIVER = (os.path.abspath(path) for path in sys.argv[1:4])  # those of the emulated device
@@ -22,10 +23,9 @@ def run(*arguments, peer=None):
     environment.setdefault("HOME", tempfile.gettempdir())
     if peer:
         environment["AORTA_PEER_PYTHON"] = peer
-    # mpirun's sockets have short names, and what it shares lies where no other test's does.
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(prefix="mpi", dir="/tmp") as sockets:
+    environment.update(mpirun.folders())
+    with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "rows.json")
-        environment["TMPDIR"] = sockets
         done = subprocess.run([BENCH, *arguments, "--json", path, "--tiny", "--seconds", "0.002"], env=environment,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         rows = None

@@ -229,7 +229,7 @@ class Case:
         if not mpirun.is_there():
             raise unittest.SkipTest("there is no mpirun")
         programs = [[ECHO, *one] for one in (arguments if len(arguments) > 1 else arguments * 2)]
-        return self.start(*mpirun.command(2, programs), environment={"TMPDIR": mpirun.folder()})
+        return self.start(*mpirun.command(2, programs), environment=mpirun.folders())
 
     def finish_ranks(self, started, limit=LIMIT):
         done = self.done(started, mpirun.finish(started, limit))
