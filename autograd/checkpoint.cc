@@ -1,5 +1,6 @@
 #include <aorta/autograd/checkpoint.h>
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/replay_scope.h>
 #include <aorta/autograd/saved.h>
 #include <aorta/core/comm.h>
 #include <aorta/core/dispatch/autocast.h>
@@ -18,13 +19,32 @@ struct SavedTensor {
   Tensor tensor;
 };
 
+thread_local std::vector<ReplayScope::Enter> scopes;
+
+// The scopes are entered from the outermost on, and left the other way round.
+class Entered {
+ public:
+  explicit Entered(const std::vector<ReplayScope::Enter>& scopes) {
+    for (const ReplayScope::Enter& enter : scopes) entered_.push_back(enter());
+  }
+  ~Entered() {
+    while (!entered_.empty()) entered_.pop_back();
+  }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+
+ private:
+  std::vector<std::shared_ptr<void>> entered_;
+};
+
 class Replay : public std::enable_shared_from_this<Replay> {
  public:
   explicit Replay(std::function<std::vector<Tensor>()> function)
       : function_(std::move(function)),
         random_(std::make_shared<GeneratorState>(default_generator().state())),
         autocast_(autocast_dtype()),
-        group_(current_communicator()) {
+        group_(current_communicator()),
+        around_(replay_scopes()) {
     // Each launch of a captured step draws others, and again the same.
     if (kernel::Recording* const launches = kernel::Recording::current()) {
       launches->before_launch([random = random_, source = &default_generator(),
@@ -67,6 +87,7 @@ class Replay : public std::enable_shared_from_this<Replay> {
     const Autocast same_dtypes(autocast_);
     const CommunicatorScope same_group(group_);
     const EnableGradGuard recording;
+    const Entered around(around_);
     const SavedTensorsHooks hooks(
         [&](const Tensor& tensor) {
           fill(next++, tensor);
@@ -97,11 +118,16 @@ class Replay : public std::enable_shared_from_this<Replay> {
   std::shared_ptr<GeneratorState> random_;
   DType autocast_;
   Communicator* group_;
+  const std::vector<ReplayScope::Enter> around_;
   std::mutex mutex_;
   std::vector<std::weak_ptr<SavedTensor>> places_;
 };
 
 }  // namespace
+
+ReplayScope::ReplayScope(Enter enter) { scopes.push_back(std::move(enter)); }
+ReplayScope::~ReplayScope() { scopes.pop_back(); }
+const std::vector<ReplayScope::Enter>& replay_scopes() { return scopes; }
 
 std::vector<Tensor> checkpoint(std::function<std::vector<Tensor>()> function) {
   check(bool(function), "checkpoint", "there must be a function", "an empty one");

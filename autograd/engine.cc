@@ -237,6 +237,10 @@ void BackwardPass::run_capture(const Visit& visit) {
   }
 }
 
+bool Gradients::leaves_out(size_t i) const {
+  return std::find(left_out_.begin(), left_out_.end(), i) != left_out_.end();
+}
+
 void BackwardPass::run_node(Visit& visit) {
   Node& node = *visit.node;
   const std::span<Edge> edges = node.edges();
@@ -273,7 +277,7 @@ void BackwardPass::run_node(Visit& visit) {
     const bool sparse = gradients.sparse_input().has_value();
     if (sparse) deliver_sparse(node, std::move(*gradients.sparse_input()));
     for (size_t i = sparse ? 1 : 0; i < edges.size(); ++i) {
-      if (!wanted[i] || inputs[i].defined()) continue;
+      if (!wanted[i] || inputs[i].defined() || gradients.leaves_out(i)) continue;
       const GradientSpec& spec = edges[i].node->outputs()[edges[i].output];
       inputs[i] = zeros(spec.shape, {.dtype = spec.dtype, .device = spec.device});
     }

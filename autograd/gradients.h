@@ -24,6 +24,9 @@ class Gradients {
   Tensor& input(size_t i = 0) { return inputs_[i]; }
   /// Where a sparse gradient of input 0, a leaf, goes instead.
   std::optional<SparseGradient>& sparse_input() { return sparse_; }
+  /// Nothing goes to input `i`, not even zeros.
+  void leave_out(size_t i) { left_out_.push_back(i); }
+  bool leaves_out(size_t i) const;
   /// True when somebody asked for the gradient of input `i`.
   bool wanted(size_t i) const { return wanted_[i]; }
   /// The shape of a wanted input.
@@ -46,6 +49,7 @@ class Gradients {
   const bool* wanted_;
   bool keeps_graph_;
   std::optional<SparseGradient> sparse_;
+  std::vector<size_t> left_out_;
 };
 
 }  // namespace aorta::autograd

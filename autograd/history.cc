@@ -371,42 +371,65 @@ void retain_gradient(const Tensor& tensor) {
   add_retaining_hook(slot);
 }
 
-GradCell* gradient_cell(const Tensor& tensor, bool make) {
-  const TensorImpl& impl = tensor.impl();
-  Slot* slot = slot_of(impl);
+LeafNode* leaf_node(const Tensor& tensor, bool make) {
+  const Slot* slot = slot_of(tensor.impl());
   if (!slot && make) slot = &leaf_slot(tensor);
-  if (!slot) return nullptr;
-  if (slot->node && slot->node->is_leaf()) return &static_cast<LeafNode&>(*slot->node).cell();
-  return slot->retained.get();
+  return slot && slot->node && slot->node->is_leaf() ? &static_cast<LeafNode&>(*slot->node)
+                                                     : nullptr;
 }
 
-void set_data(const Tensor& leaf, const Tensor& value) {
+GradCell* gradient_cell(const Tensor& tensor, bool make) {
+  if (LeafNode* const leaf = leaf_node(tensor, make)) return &leaf->cell();
+  const Slot* slot = slot_of(tensor.impl());
+  return slot ? slot->retained.get() : nullptr;
+}
+
+namespace {
+
+void take_elements(const Tensor& leaf, const Tensor& value) {
   TensorImpl& impl = leaf.impl();
   const TensorImpl& from = value.impl();
-  check(leaf.is_leaf(), "set_data", "the tensor must be a leaf", impl.shape);
-  check(impl.shape == from.shape, "set_data", "the value must have the tensor's shape", from.shape,
-        " for ", impl.shape);
   impl.dtype = from.dtype;
   impl.storage = from.storage;
   impl.offset = from.offset;
+  impl.numel = from.numel;
+  impl.shape = from.shape;
   impl.strides = from.strides;
   impl.contiguous = from.contiguous;
   impl.inference = from.inference;
   impl.base = nullptr;
-  Slot* slot = slot_of(impl);
-  if (!slot || !slot->node) return;
-  slot->node->outputs()[0] = spec_of(leaf);
-  LeafNode& node = static_cast<LeafNode&>(*slot->node);
-  if (node.existing_hooks() && node.existing_hooks()->has_after()) node.keep(leaf);
-  GradCell& cell = node.cell();
+  LeafNode* const node = leaf_node(leaf, false);
+  if (!node) return;
+  node->outputs()[0] = spec_of(leaf);
+  if (node->existing_hooks() && node->existing_hooks()->has_after()) node->keep(leaf);
+}
+
+}  // namespace
+
+void set_data(const Tensor& leaf, const Tensor& value) {
+  check(leaf.is_leaf(), "set_data", "the tensor must be a leaf", leaf.shape());
+  check(leaf.shape() == value.shape(), "set_data", "the value must have the tensor's shape",
+        value.shape(), " for ", leaf.shape());
+  take_elements(leaf, value);
+  GradCell* const cell = gradient_cell(leaf, false);
+  if (!cell) return;
   const NoGradGuard no_grad;
-  const ToOptions like{.dtype = from.dtype, .device = value.device()};
-  if (auto sparse = cell.sparse()) {
+  const ToOptions like{.dtype = value.dtype(), .device = value.device()};
+  if (auto sparse = cell->sparse()) {
     sparse->indices = sparse->indices.to(value.device());
     sparse->values = sparse->values.detach().to(like);
-    return cell.set(*sparse);
+    return cell->set(*sparse);
   }
-  if (const Tensor gradient = cell.get(); gradient.defined()) cell.set(gradient.detach().to(like));
+  if (const Tensor gradient = cell->get(); gradient.defined())
+    cell->set(gradient.detach().to(like));
+}
+
+void set_part(const Tensor& leaf, const Tensor& value, std::shared_ptr<const Shard> shard) {
+  LeafNode* const node = leaf_node(leaf, true);
+  check(node != nullptr, "set_part", "the tensor must be a leaf", leaf.shape());
+  take_elements(leaf, value);
+  node->cell().set(Tensor());
+  node->shard = std::move(shard);
 }
 
 void check_in_place(const char* op, const Tensor& self) {

@@ -32,6 +32,8 @@ class GradCell {
   std::unique_ptr<SparseGradient> sparse_;
 };
 
+class Shard;
+
 /// The node of a leaf: its gradient function adds to the leaf's gradient. The leaf owns it, so that
 /// a graph doesn't keep a leaf alive.
 class LeafNode final : public Node {
@@ -45,6 +47,8 @@ class LeafNode final : public Node {
   void set(const Tensor& gradient);
   /// Keeps the leaf's memory, for hooks that are called with it.
   void keep(const Tensor& leaf);
+  /// What the leaf is a part of, if it is one.
+  std::shared_ptr<const Shard> shard;
 
  private:
   LeafNode(const Tensor& leaf, int64_t bytes);
@@ -54,6 +58,10 @@ class LeafNode final : public Node {
   GradCell cell_;
   Tensor elements_;  // an alias outside the graph; for hooks alone
 };
+
+/// The node of a leaf, also of one that needs no gradient; null of another tensor, and without
+/// `make` where there is none yet.
+LeafNode* leaf_node(const Tensor& tensor, bool make);
 
 /// Where the gradient of `tensor` goes; without a node when it needs none.
 Edge edge_of(const Tensor& tensor);
@@ -80,6 +88,8 @@ std::shared_ptr<const Rebuild> rebuild_of(const Tensor& tensor);
 /// Gives a leaf the elements of `value`, of the same shape and outside the graph, and its dtype,
 /// device and layout. The leaf stays the object that it is; its gradient is converted too.
 void set_data(const Tensor& leaf, const Tensor& value);
+/// Makes the leaf the part of it that `value` is, of another shape. Its gradient goes.
+void set_part(const Tensor& leaf, const Tensor& value, std::shared_ptr<const Shard> shard);
 
 /// Makes grad() of a tensor with history keep its gradient.
 void retain_gradient(const Tensor& tensor);

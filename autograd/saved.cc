@@ -31,16 +31,12 @@ std::string text_of(const GradientSpec& spec) {
 }  // namespace
 
 SavedTensorsHooks::SavedTensorsHooks(decltype(PackHooks::pack) pack,
-                                     decltype(PackHooks::unpack) unpack)
-    : outer_(std::move(hooks)) {
-  if (!pack || !unpack) {
-    hooks = std::move(outer_);
-    fail("SavedTensorsHooks", "pack and unpack must be functions", "an empty one");
-  }
-  hooks = std::make_shared<const PackHooks>(PackHooks{std::move(pack), std::move(unpack)});
+                                     decltype(PackHooks::unpack) unpack) {
+  check(pack && unpack, "SavedTensorsHooks", "pack and unpack must be functions", "an empty one");
+  hooks = std::make_shared<const PackHooks>(PackHooks{std::move(pack), std::move(unpack), hooks});
 }
 
-SavedTensorsHooks::~SavedTensorsHooks() { hooks = std::move(outer_); }
+SavedTensorsHooks::~SavedTensorsHooks() { hooks = std::shared_ptr<const PackHooks>(hooks->outer); }
 
 SaveOnCpu::SaveOnCpu(bool pin_memory)
     : SavedTensorsHooks(
@@ -76,18 +72,24 @@ Saved Saved::output(const Tensor& tensor, int output) {
   return saved;
 }
 
-void Saved::keep(const Tensor& tensor) {
-  version_ = tensor.version();
-  if (hooks) {
-    const NoGradGuard no_grad;
-    const HooksOutside outside;
-    packed_ = std::make_shared<const Packed>(
-        Packed{outside.hooks, spec_of(tensor), outside.hooks->pack(tensor.detach())});
+bool Saved::pack(const Tensor& tensor) {
+  const NoGradGuard no_grad;
+  const HooksOutside outside;
+  for (auto one = outside.hooks; one; one = one->outer) {
+    std::any value = one->pack(tensor.detach());
     check(tensor.version() == version_, "SavedTensorsHooks", "pack must not write to its tensor",
           tensor.shape());
+    if (!value.has_value()) continue;
+    packed_ = std::make_shared<const Packed>(Packed{one, spec_of(tensor), std::move(value)});
     is_leaf_ = false;
-    return;
+    return true;
   }
+  return false;
+}
+
+void Saved::keep(const Tensor& tensor) {
+  version_ = tensor.version();
+  if (hooks && pack(tensor)) return;
   if (std::shared_ptr<const Rebuild> rebuild = rebuild_of(tensor)) {
     packed_ =
         std::make_shared<const Packed>(Packed{rebuilding(), spec_of(tensor), std::move(rebuild)});

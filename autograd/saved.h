@@ -12,10 +12,12 @@ namespace aorta::autograd {
 struct PackHooks {
   std::function<std::any(const Tensor& tensor)> pack;
   std::function<Tensor(const std::any& packed)> unpack;
+  std::shared_ptr<const PackHooks> outer = {};
 };
 
 /// While it lives, tensors that this thread's ops save for their gradients go through `pack`, and
-/// through `unpack` when a gradient needs them. Scopes nest; the innermost counts.
+/// through `unpack` when a gradient needs them. Scopes nest: the innermost counts, and where its
+/// `pack` gives nothing, the one around it.
 class SavedTensorsHooks {
  public:
   [[nodiscard]] SavedTensorsHooks(decltype(PackHooks::pack) pack,
@@ -23,9 +25,6 @@ class SavedTensorsHooks {
   ~SavedTensorsHooks();
   SavedTensorsHooks(const SavedTensorsHooks&) = delete;
   SavedTensorsHooks& operator=(const SavedTensorsHooks&) = delete;
-
- private:
-  std::shared_ptr<const PackHooks> outer_;
 };
 
 /// Saved tensors wait in host memory (page-locked when asked) and return to their device.
@@ -53,6 +52,8 @@ class Saved {
 
  private:
   void keep(const Tensor& tensor);
+  // Whether hooks take it.
+  bool pack(const Tensor& tensor);
 
   Tensor tensor_;  // a leaf itself, or an alias outside the graph
   Edge edge_;      // where the alias's gradient goes

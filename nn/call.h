@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/autograd/replay_scope.h>
 #include <aorta/core/module_path.h>
 #include <aorta/nn/module.h>
 
@@ -153,6 +154,7 @@ class RunningModule {
   const Module* outer_;
   std::optional<ModuleScope> scope_;
   std::shared_ptr<Parametrizations> computed_;
+  std::optional<autograd::ReplayScope> replay_;
 };
 
 }  // namespace detail

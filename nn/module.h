@@ -143,8 +143,11 @@ class Module {
   /// Parameters and buffers by name, with PyTorch's names and shapes; they share memory with the
   /// module. `save(net.state_dict(), "net.safetensors")`.
   NamedTensors state_dict() const;
+  /// state_dict() with whole tensors in host memory where the module has parts (nn::fully_shard):
+  /// on rank 0, and nothing on the others. All ranks call it.
+  NamedTensors full_state_dict() const;
   /// Copies values in (see `assign`), converting their dtype and device: all or, after an error,
-  /// none.
+  /// none. Where the module has a part of a tensor (nn::fully_shard), it takes it of a whole one.
   /// Throws one line that names what is missing, unexpected, or of another shape.
   LoadReport load_state_dict(const NamedTensors& state, const LoadOptions& options = {});
   /// Copies the values of a checkpoint's part in:

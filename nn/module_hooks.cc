@@ -148,11 +148,16 @@ detail::RunningModule::RunningModule(const Module& module) : outer_(running_modu
   if (const auto& computed = Parametrizations::of(module)) [[unlikely]] {
     computed->enter(module);
     computed_ = computed;
+    replay_.emplace([computed, &module]() -> std::shared_ptr<void> {
+      computed->enter(module);
+      return {nullptr, [computed](void*) { computed->leave(); }};
+    });
   }
   running_module = &module;
 }
 detail::RunningModule::~RunningModule() {
   running_module = outer_;
+  replay_.reset();
   if (computed_) [[unlikely]]
     computed_->leave();
 }

@@ -1,6 +1,7 @@
 // What a module's state is, and how it is taken back.
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/history.h>
+#include <aorta/autograd/shard.h>
 #include <aorta/nn/module.h>
 
 #include <algorithm>
@@ -68,6 +69,20 @@ NamedTensors Module::state_dict() const {
   return state;
 }
 
+NamedTensors Module::full_state_dict() const {
+  NamedTensors state;
+  int rank = 0;
+  for (const Entry& entry : entries_of(*this)) {
+    const autograd::Shard* const shard = autograd::shard_of(entry.tensor);
+    const Tensor part = entry.tensor.detach();
+    if (shard) rank = shard->group().rank();
+    const Tensor value = shard ? shard->gather(part) : part;
+    if (rank == 0) state.emplace_back(entry.name, value.cpu());
+  }
+  if (rank != 0) state.clear();
+  return state;
+}
+
 LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions& options) {
   std::map<std::string, Tensor> given;
   for (const auto& [name, tensor] : state) {
@@ -96,7 +111,9 @@ LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions&
       if (!left_out) wrong.missing.push_back(entry.name);
       continue;
     }
-    const Tensor value = found->second;
+    const autograd::Shard* const shard = autograd::shard_of(entry.tensor);
+    const bool is_whole = shard && found->second.shape() == shard->whole();
+    const Tensor value = is_whole ? shard->part_of(found->second) : found->second;
     given.erase(found);
     if (value.is_meta() && !entry.tensor.is_meta()) {
       kinds.push_back(quote(entry.name) + " without memory");

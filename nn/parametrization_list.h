@@ -24,11 +24,23 @@ class ParametrizationList : public Module {
   void append_members(Members& members) const override;
 };
 
-/// The computed members of one module. A copy of the module computes its own.
+/// What gives parameters of a module, and of those inside it, other values while it runs.
+class RunningScope {
+ public:
+  RunningScope() = default;
+  virtual ~RunningScope() = default;
+  RunningScope(const RunningScope&) = delete;
+  RunningScope& operator=(const RunningScope&) = delete;
+  virtual void enter(const Module& module) = 0;
+  virtual void leave() = 0;
+};
+
+/// The members of one module that have their values while it runs: those that are computed, behind
+/// what `scope` does. A copy of the module computes its own.
 class Parametrizations {
  public:
   Parametrizations() = default;
-  Parametrizations(const Parametrizations& other) : lists(other.lists) {}
+  Parametrizations(const Parametrizations& other) : lists(other.lists), scope(other.scope) {}
   static const std::shared_ptr<Parametrizations>& of(const Module& module) {
     return module.parametrizations_;
   }
@@ -44,8 +56,11 @@ class Parametrizations {
   void leave();
 
   std::list<ParametrizationList> lists;
+  std::shared_ptr<RunningScope> scope;
 
  private:
+  void compute(const Module& module);
+
   std::recursive_mutex mutex_;
   int depth_ = 0;  // of calls inside each other
 };

@@ -182,16 +182,26 @@ ParametrizationList* Parametrizations::find(const Module& module, const std::str
 
 Module::Members Parametrizations::all_members(const Module& module) { return module.all_members(); }
 
+void Parametrizations::compute(const Module& module) {
+  std::vector<Tensor> values;
+  for (ParametrizationList& list : lists) {
+    list.place = member_of(module, list.member).tensor;
+    values.push_back(list.value());
+  }
+  auto value = values.begin();
+  for (ParametrizationList& list : lists) *list.place = *value++;
+}
+
 void Parametrizations::enter(const Module& module) {
   std::unique_lock lock(mutex_);
   if (depth_ == 0) {
-    std::vector<Tensor> values;
-    for (ParametrizationList& list : lists) {
-      list.place = member_of(module, list.member).tensor;
-      values.push_back(list.value());
+    if (scope) scope->enter(module);
+    try {
+      compute(module);
+    } catch (...) {
+      if (scope) scope->leave();
+      throw;
     }
-    auto value = values.begin();
-    for (ParametrizationList& list : lists) *list.place = *value++;
   }
   ++depth_;
   lock.release();
@@ -201,6 +211,7 @@ void Parametrizations::leave() {
   if (--depth_ == 0) {
     for (ParametrizationList& list : lists)  // a hook may have added one
       if (Tensor* const place = std::exchange(list.place, nullptr)) *place = Tensor();
+    if (scope) scope->leave();
   }
   mutex_.unlock();
 }

@@ -1,5 +1,6 @@
 #include <aorta/optim/adafactor.h>
 
+#include <aorta/autograd/shard.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
@@ -51,6 +52,7 @@ void AdafactorOptions::check() const {
 }
 
 void Adafactor::update(Slot& slot, const AdafactorOptions& o) {
+  autograd::check_whole(kAdafactor, slot.parameter);
   const DType dtype = slot.parameter.dtype(), computed = compute_dtype(dtype);
   const Shape& shape = slot.parameter.shape();
   if (slot.parameter.numel() == 0) {  // it has a state all the same, which restore() asks for

@@ -1,6 +1,7 @@
 #include <aorta/optim/clip.h>
 
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/shard.h>
 #include <aorta/autograd/sparse_gradient.h>
 #include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
@@ -53,6 +54,26 @@ std::vector<Tensor> norms_of(const List<Tensor>& tensors, double norm_type, DTyp
   return norms;
 }
 
+// The norm of all elements, by those of their parts.
+Tensor joined(const std::vector<Tensor>& norms, double norm_type) {
+  // How many elements aren't 0 is the sum of how many there are in each.
+  return norm(stack(norms), norm_type == 0 ? 1 : norm_type);
+}
+
+void check_finite(const char* op, const Tensor& total) {
+  if (total.is_meta()) return;
+  const double value = total.item<double>();
+  check(std::isfinite(value), op, "the norm must be finite", value);
+}
+
+// A rank without gradients has the norm 0, in f32, and the others' dtype is what counts.
+Tensor norm_over_ranks(const Tensor& mine, double norm_type, Communicator& group, Device device) {
+  const NoGradGuard no_grad;
+  if (mine.is_meta()) return mine;
+  const Tensor all = group.all_gather(mine.to(ToOptions{.dtype = DType::f64, .device = device}));
+  return norm(all, norm_type == 0 ? 1 : norm_type).to(mine.dtype());
+}
+
 }  // namespace
 
 Tensor get_total_norm(const List<Tensor>& tensors, double norm_type, bool error_if_nonfinite) {
@@ -67,13 +88,8 @@ Tensor get_total_norm(const List<Tensor>& tensors, double norm_type, bool error_
   }
   std::vector<Tensor> norms = norms_of(tensors, norm_type, dtype);
   for (Tensor& one : norms) one = one.to(tensors[0].device());
-  // How many elements aren't 0 is the sum of how many there are in each.
-  const double of_norms = norm_type == 0 ? 1 : norm_type;
-  const Tensor total = norms.size() == 1 ? norms[0] : norm(stack(norms), of_norms);
-  if (error_if_nonfinite && !total.is_meta()) {
-    const double value = total.item<double>();
-    check(std::isfinite(value), "get_total_norm", "the norm must be finite", value);
-  }
+  const Tensor total = norms.size() == 1 ? norms[0] : joined(norms, norm_type);
+  if (error_if_nonfinite) check_finite("get_total_norm", total);
   return total;
 }
 
@@ -102,9 +118,34 @@ void clip_grads_with_norm_(const List<Tensor>& parameters, double max_norm,
 
 Tensor clip_grad_norm_(const List<Tensor>& parameters, double max_norm, double norm_type,
                        bool error_if_nonfinite) {
-  const CalledOp called("clip_grad_norm_");
-  const Tensor total =
-      get_total_norm(gradients_of("clip_grad_norm_", parameters), norm_type, error_if_nonfinite);
+  const char* const op = "clip_grad_norm_";
+  const CalledOp called(op);
+  // Whole parameters, and parts by the group that has them.
+  std::vector<Tensor> own;
+  std::vector<std::pair<Communicator*, std::vector<Tensor>>> parts;
+  for (const Tensor& parameter : parameters) {
+    const autograd::Shard* const shard = autograd::shard_of(parameter);
+    auto place = std::find_if(parts.begin(), parts.end(), [&](const auto& one) {
+      return shard && one.first == &shard->group();
+    });
+    if (shard && place == parts.end()) place = parts.insert(place, {&shard->group(), {}});
+    (shard ? place->second : own).push_back(parameter);
+  }
+  std::vector<Tensor> norms;
+  if (!own.empty() || parts.empty())
+    norms.push_back(get_total_norm(gradients_of(op, own), norm_type));
+  for (const auto& [group, mine] : parts) {
+    std::vector<Tensor> gradients = gradients_of(op, mine);
+    std::erase_if(gradients, [](const Tensor& gradient) { return gradient.numel() == 0; });
+    norms.push_back(
+        norm_over_ranks(get_total_norm(gradients, norm_type), norm_type, *group, mine[0].device()));
+  }
+  Tensor total = norms[0];
+  if (norms.size() > 1) {
+    for (Tensor& one : norms) one = one.to(norms[0].device());
+    total = joined(norms, norm_type);
+  }
+  if (error_if_nonfinite) check_finite(op, total);
   clip_grads_with_norm_(parameters, max_norm, total);
   return total;
 }

@@ -17,7 +17,8 @@ Tensor get_total_norm(const List<Tensor>& tensors, double norm_type = 2,
 
 /// Scales the gradients of the parameters that have one by min(max_norm / (norm + 1e-6), 1), in
 /// place, and returns their norm before. A NaN norm makes them NaN. Gradients on a GPU are scaled
-/// there, without waiting for the norm.
+/// there, without waiting for the norm. Where parameters are parts (nn::fully_shard) the norm is of
+/// the whole tensors, and all ranks call it.
 Tensor clip_grad_norm_(const List<Tensor>& parameters, double max_norm, double norm_type = 2,
                        bool error_if_nonfinite = false);
 /// The scaling alone, with a norm that is known.

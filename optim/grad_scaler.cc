@@ -1,10 +1,12 @@
 #include <aorta/optim/grad_scaler.h>
 
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/shard.h>
 #include <aorta/autograd/sparse_gradient.h>
 #include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
 #include <aorta/core/recording.h>
 #include <aorta/optim/clip.h>
 #include <aorta/optim/multi_tensor.h>
@@ -52,6 +54,15 @@ std::vector<Tensor> gradients_of(const Optimizer& optimizer) {
   return gradients;
 }
 
+// The group that has the parameters together, if one does.
+Communicator* group_of(const Optimizer& optimizer) {
+  for (size_t group = 0; group < optimizer.group_count(); ++group)
+    for (const Tensor& parameter : optimizer.parameters(group))
+      if (const autograd::Shard* const shard = autograd::shard_of(parameter))
+        return &shard->group();
+  return nullptr;
+}
+
 }  // namespace
 
 GradScaler::GradScaler(const GradScalerOptions& options) : options_(options) {
@@ -85,6 +96,12 @@ GradScaler::Stage& GradScaler::unscaled(Optimizer& optimizer) {
   for (const Tensor& gradient : gradients)
     if (gradient.numel() > 0) filled.push_back(gradient);
   stage.largest = get_total_norm(filled, std::numeric_limits<double>::infinity());
+  if (Communicator* const group = group_of(optimizer)) {
+    // Where one rank leaves the step out, all do.
+    const Device device = optimizer.parameters()[0].device();
+    const Tensor mine = stage.largest.to(ToOptions{.dtype = DType::f64, .device = device});
+    stage.largest = max(group->all_gather(mine));
+  }
   scale_all(reciprocal(scale_.to(DType::f64)), gradients);
   if (kernel::Recording* const recording = kernel::Recording::current()) {
     recording->on_failure([stages = std::weak_ptr<Stages>(stages_)] {

@@ -50,6 +50,7 @@ GroupData::GroupData(std::vector<Tensor> given) : parameters(std::move(given)) {
     places.push_back({static_cast<size_t>(bucket - buckets.begin()),
                       bucket->size,
                       dense,
+                      parameter.shape(),
                       parameter.strides(),
                       dense ? parameter.strides() : contiguous_strides(parameter.shape()),
                       {},
@@ -64,11 +65,15 @@ void GroupData::follow_parameters() {
     const Tensor& parameter = parameters[i];
     const Bucket& bucket = buckets[places[i].bucket];
     return parameter.dtype() == bucket.dtype && parameter.device() == bucket.device &&
-           parameter.strides() == places[i].layout;
+           parameter.strides() == places[i].layout && parameter.shape() == places[i].shape;
   };
   size_t i = 0;
   while (i < parameters.size() && has_its_place(i)) ++i;
   if (i == parameters.size()) return;
+  for (i = 0; i < parameters.size(); ++i)
+    check(kinds.empty() || parameters[i].shape() == places[i].shape, kOptimizer,
+          "parameters must keep their shapes from the first step on", parameters[i].shape(),
+          ", before ", places[i].shape);
   GroupData now(parameters);
   for (const auto& kind : kinds) {
     if (!kind->shaped.empty()) {

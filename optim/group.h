@@ -37,7 +37,8 @@ struct StatePlace {
   size_t bucket;
   int64_t offset;   // in each arena of the bucket
   bool dense;       // its elements fill memory without gaps; else the step works on a copy
-  Strides layout;   // of the parameter, when its place was made
+  Shape shape;      // of the parameter, when its place was made
+  Strides layout;   // and its strides
   Strides strides;  // of its state
   Tensor copy;      // of a parameter that isn't dense
   Tensor gradient;  // of a gradient in another layout
@@ -115,7 +116,8 @@ struct GroupData {
   StateKind& shaped_kind(const char* name, size_t place, const Shape& shape);
   std::vector<double>& value(const std::string& name);
   /// Makes the places anew when a parameter has another dtype, device or layout than they were made
-  /// for (Module::to). All state goes along, converted to what the parameter needs now.
+  /// for (Module::to). All state goes along, converted to what the parameter needs now. Where one
+  /// has another shape (nn::fully_shard) there must be none yet.
   void follow_parameters();
   /// The state of one parameter, in its shape or the state's own.
   Tensor state_of(const StateKind& kind, size_t place) const;

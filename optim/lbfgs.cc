@@ -1,6 +1,7 @@
 #include <aorta/optim/lbfgs.h>
 
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/shard.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/ops/creation.h>
@@ -66,6 +67,7 @@ void LBFGS::check_options(size_t group) const {
   check_group_count(group_count());
   const std::vector<Tensor>& all = parameters();
   for (const Tensor& p : all) {
+    autograd::check_whole(kLbfgs, p);
     check(p.dtype() == all[0].dtype(), kLbfgs, "parameters must be of one dtype", all[0].dtype(),
           " and ", p.dtype());
     check(p.device() == all[0].device(), kLbfgs, "parameters must be on one device",

@@ -1,5 +1,6 @@
 #include <aorta/optim/muon.h>
 
+#include <aorta/autograd/shard.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
@@ -58,8 +59,10 @@ Muon::Muon(List<Group> groups, const MuonOptions& options)
 // Checks groups that are added later too.
 void Muon::check_options(size_t group) const {
   CustomOptimizer::check_options(group);
-  for (const Tensor& parameter : parameters(group))
+  for (const Tensor& parameter : parameters(group)) {
     check(parameter.dim() == 2, kMuon, "parameters must be matrices", parameter.shape());
+    autograd::check_whole(kMuon, parameter);
+  }
 }
 
 void Muon::update(Slot& slot, const MuonOptions& o) {

@@ -105,8 +105,12 @@ class Optimizer {
   /// Everything: state.POSITION.NAME tensors and numbers, param_groups.GROUP.OPTION values. The
   /// tensors are the optimizer's own; save or clone them before the next step.
   virtual State state() const;
-  /// Takes over what state() gave, of an optimizer with the same groups. Everything is checked
-  /// before anything changes. Training goes on bit for bit.
+  /// state() with whole tensors in host memory where parameters are parts (nn::fully_shard): on
+  /// rank 0, and nothing on the others. All ranks call it.
+  State full_state() const;
+  /// Takes over what state() gave, of an optimizer with the same groups, or full_state(), of which
+  /// it takes its parts. Everything is checked before anything changes. Training goes on bit for
+  /// bit.
   virtual void restore(const State& state);
   State state_dict() const { return state(); }
   void load_state_dict(const State& state) { restore(state); }

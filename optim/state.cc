@@ -1,5 +1,6 @@
 // The state of an optimizer, both ways.
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/shard.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/optim/group.h>
 
@@ -130,6 +131,28 @@ State Optimizer::state() const {
   return result;
 }
 
+State Optimizer::full_state() const {
+  const State own = state();
+  State result;
+  for (const auto& [name, value] : own.values()) result.set(name, value);
+  int rank = 0;
+  for (const auto& group : groups_) {
+    for (size_t i = 0; i < group->parameters.size(); ++i) {
+      const Tensor& parameter = group->parameters[i];
+      const autograd::Shard* const shard = autograd::shard_of(parameter);
+      if (shard) rank = shard->group().rank();
+      const std::string prefix = parameter_prefix(group->first_position + i);
+      const State mine = own.with_prefix(prefix);
+      for (const auto& [name, tensor] : mine.tensors()) {
+        const bool is_part = shard && tensor.shape() == parameter.shape();
+        const Tensor value = is_part ? shard->gather(tensor) : tensor;
+        if (rank == 0) result.set(prefix + name, value.cpu());
+      }
+    }
+  }
+  return rank == 0 ? result : State();
+}
+
 namespace {
 
 // Options of a group, checked by name and type.
@@ -171,7 +194,9 @@ Restored read_parameter(const State& state, const std::string& prefix, const Ten
     check(state.contains(name), kLoadState, "the state must have every tensor of the rule",
           "no " + io::quote(prefix + name));
   }
-  for (const auto& [name, tensor] : state.tensors()) {
+  const autograd::Shard* const shard = autograd::shard_of(parameter);
+  for (const auto& [name, given] : state.tensors()) {
+    const Tensor tensor = shard && given.shape() == shard->whole() ? shard->part_of(given) : given;
     const std::optional<Shape> shape = shape_of(name);
     check(any || (shape && (contains(names.required, name) || contains(names.optional, name))),
           kLoadState, "the state must be of this rule", "an unknown " + io::quote(prefix + name));

@@ -40,6 +40,7 @@ MODULES = {
 
 # Those of which programs of pytorch/examples use some, and which have no list of their own.
 PROGRAM_MODULES = {
+    "torch.distributed.fsdp": (("nn/parallel/*.h",), "both"),
     "torchvision.datasets": (("data/datasets/*.h",), "classes"),
     "torchvision.transforms": (("data/images/*.h",), "classes"),
 }
@@ -264,9 +265,21 @@ OTHERWISE = {
         "DebugLevel get_debug_level set_debug_level set_debug_level_from_env record_comm":
             "every call is compared between the ranks; `world().records()`",
     },
+    "torch.distributed.fsdp": {
+        "FullyShardedDataParallel ShardingStrategy": "`nn::fully_shard(module, group)`, for each part that is gathered together; "
+            "`reshard_after_forward` is the strategy",
+        "FSDPModule": "the module stays what it was: `nn::set_requires_gradient_sync(net, false)`",
+        "MixedPrecision": "`MixedPrecisionPolicy`",
+        "CPUOffload": "`{.cpu_offload = true}`",
+        "StateDictType FullStateDictConfig": "`net.state_dict()` has a rank's parts, `net.full_state_dict()` the whole tensors on rank 0",
+    },
+    "torch.distributed.fsdp.wrap": {
+        "enable_wrap transformer_auto_wrap_policy wrap": "a loop: `for (nn::Module* block : net.blocks.children()) nn::fully_shard(*block, group);`",
+    },
     "torch.distributed.checkpoint": {
         "StateDictOptions get_model_state_dict get_optimizer_state_dict set_model_state_dict set_optimizer_state_dict":
-            "`net.state_dict()`, `optimizer.state_dict()`: every rank has all of it",
+            "`net.state_dict()`, `optimizer.state_dict()`: every rank has all of it; where it has parts, `net.full_state_dict()`, "
+            "`optimizer.full_state()`",
     },
     "torch.distributed.algorithms": {
         "CheckpointImpl apply_activation_checkpointing_wrapper checkpoint_wrapper": "`autograd::checkpoint(function, x)`",
@@ -333,9 +346,7 @@ OTHER_THINGS = {
 }
 
 # What is left out, and why.
-SHARDED = ("every rank has the whole network: parameters over several machines are for networks that no GPU holds. The optimizer's "
-           "state is divided by `optim::ZeroRedundancyOptimizer`")
-PARALLEL_PARTS = "layers over several devices, for networks that no GPU holds"
+PARALLEL_PARTS = "layers whose products are divided among devices: `nn::fully_shard` divides what is kept, and each rank computes all of a layer"
 REMOTE = "functions that run in other programs and gradients through them: training is data-parallel, by collectives"
 LEFT_OUT = {
     "torch": {
@@ -449,10 +460,7 @@ LEFT_OUT = {
         PARALLEL_PARTS: "*",
     },
     "torch.distributed.fsdp": {
-        SHARDED: "*",
-    },
-    "torch.distributed.fsdp.wrap": {
-        SHARDED: "*",
+        "parameters are gathered where they are needed": "BackwardPrefetch",
     },
     "torch.distributed.nn": {
         REMOTE: "*",

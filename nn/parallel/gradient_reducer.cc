@@ -1,5 +1,6 @@
 #include <aorta/autograd/engine.h>
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/shard.h>
 #include <aorta/core/clock.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/module_path.h>
@@ -60,6 +61,8 @@ GradientReducer::GradientReducer(Module& module, Communicator& group,
       claim_(std::make_unique<Claim>()) {
   check(options.bucket_cap_mb > 0, "DistributedDataParallel", "bucket_cap_mb must be positive",
         options.bucket_cap_mb);
+  for (const Tensor& parameter : module.parameters())
+    autograd::check_whole("DistributedDataParallel", parameter);
   const NoGradGuard no_grad;
   // One by one, so that where the ranks' modules differ the error names the tensor.
   for (const auto& tensors : {module.named_parameters(), module.named_buffers()}) {

@@ -67,6 +67,10 @@ class Mpi(unittest.TestCase):
         self.check(2, "ddp")
         self.check(4, "ddp")
 
+    def test_fully_sharded_modules_of_2_and_4(self):
+        self.check(2, "fsdp")
+        self.check(4, "fsdp")
+
     def test_ranks_that_disagree(self):
         done = self.run_scene(2, "mismatch")
         want = ("all_reduce: ranks must make the same call, got rank 0: all_reduce 0 of f32 [4,3], sum; "

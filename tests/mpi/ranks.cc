@@ -1,6 +1,7 @@
 // One rank of mpi_test.py: does what its argument says with the group of all processes.
 #include <aorta/aorta.h>
 #include <aorta/nn/parallel/distributed_data_parallel.h>
+#include <aorta/nn/parallel/fully_shard.h>
 #include <aorta/nn/parallel/local_comm.h>
 
 #include <signal.h>
@@ -142,21 +143,39 @@ struct Net : nn::Module {
 };
 
 // Three steps; the weights after them.
-Tensor trained(Communicator& end, int rank) {
-  Generator random(5, static_cast<uint64_t>(rank));
-  const DefaultGeneratorScope scope(random);
-  Net net;
-  const nn::DistributedDataParallel parallel(net, end, {.bucket_cap_mb = 0.01});
+template <class Parallel>
+void train(const Net& net, const Parallel& parallel) {
   optim::Adam optimizer(net.parameters(), {.lr = 0.01});
   for (int step = 0; step < 3; ++step) {
     optimizer.zero_grad();
     sum(square(parallel(randn({4, 40})))).backward();
     optimizer.step();
   }
+}
+
+Tensor trained(Communicator& end, int rank) {
+  Generator random(5, static_cast<uint64_t>(rank));
+  const DefaultGeneratorScope scope(random);
+  Net net;
+  train(net, nn::DistributedDataParallel(net, end, {.bucket_cap_mb = 0.01}));
+  return net.second.weight.detach();
+}
+
+Tensor trained_in_parts(Communicator& end, int rank) {
+  Generator random(5, static_cast<uint64_t>(rank));
+  const DefaultGeneratorScope scope(random);
+  Net net;
+  nn::fully_shard(net.first, end);
+  nn::fully_shard(net, end);
+  train(net, net);
+  const NamedTensors whole = net.full_state_dict();
+  must(whole.empty() == (rank != 0), "rank 0 alone must have the whole state");
   return net.second.weight.detach();
 }
 
 void ddp() { compare("three steps", trained); }
+
+void fsdp() { compare("three steps of parts", trained_in_parts); }
 
 // Until something ends it; a file says that it has begun.
 void trains_on() {
@@ -271,6 +290,7 @@ const std::pair<const char*, void (*)()> kScenes[] = {
     {"pieces", pieces},
     {"duplicates", duplicates},
     {"ddp", ddp},
+    {"fsdp", fsdp},
     {"trains_on", trains_on},
     {"mismatch", mismatch},
     {"mismatches", mismatches},

@@ -1,5 +1,6 @@
 // Members that are computed of others. The values of weight_norm, spectral_norm and orthogonal are
 // PyTorch's in layers_test.cc.
+#include <aorta/autograd/checkpoint.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/nn/fixture.h>
 #include <aorta/tests/nn/names.h>
@@ -352,6 +353,35 @@ TEST(Parametrize, AFaultLeavesTheModuleAsItWas) {
             "register_parametrization: it must give the member's dtype, shape and device, got f32 "
             "[4] on cpu for f32 [2,2] on cpu");
   EXPECT_EQ(largest_difference(net(x), before), 0);
+}
+
+// A part of a module that is computed again in the backward pass finds the members that are there
+// while the module runs.
+struct ComputedAgain : Module {
+  Linear hidden{*this, "hidden", 4, 4};
+  Parameter scale{*this, "scale", full({4}, 0.5)};
+  bool again = false;
+  Tensor forward(const Tensor& x) const override {
+    const auto part = [this](const Tensor& y) { return hidden(tanh(y * scale)); };
+    return again ? autograd::checkpoint(part, x) : part(x);
+  }
+};
+
+TEST(Parametrize, MembersAreThereWhereAPartIsComputedAgain) {
+  ComputedAgain net;
+  register_parametrization(net, "scale", Doubled());
+  weight_norm(net.hidden);
+  const Tensor x = randn({3, 4});
+  std::vector<std::vector<Tensor>> gradients(2);
+  for (const bool again : {false, true}) {
+    net.again = again;
+    net.zero_grad();
+    net(x).square().sum().backward();
+    for (const Tensor& parameter : net.parameters()) gradients[again].push_back(parameter.grad());
+  }
+  ASSERT_EQ(gradients[0].size(), 4U);
+  for (size_t i = 0; i < gradients[0].size(); ++i)
+    EXPECT_TRUE(near(gradients[1][i], gradients[0][i], 0)) << i;
 }
 
 }  // namespace

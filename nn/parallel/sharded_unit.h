@@ -1,0 +1,78 @@
+#pragma once
+
+#include <aorta/autograd/gradients.h>
+#include <aorta/autograd/shard.h>
+#include <aorta/nn/parallel/fully_shard.h>
+#include <aorta/nn/parametrization_list.h>
+
+#include <any>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+namespace aorta::nn {
+
+/// The parameters that fully_shard gathers together: those of a module and of the modules inside
+/// it that are no units of their own. They lie behind one another, each rank's rows of all of them.
+class ShardedUnit final : public detail::RunningScope,
+                          public std::enable_shared_from_this<ShardedUnit> {
+ public:
+  ShardedUnit(Module& module, Communicator& group, const FullyShardOptions& options);
+  /// That of `module` itself, or null.
+  static ShardedUnit* of(const Module& module);
+
+  /// The parameters are whole from here on, in this module.
+  void enter(const Module& module) override;
+  void leave() override;
+  void set_requires_gradient_sync(bool sync) { syncs_ = sync; }
+  const MixedPrecisionPolicy& policy() const { return options_.mp_policy; }
+
+ private:
+  struct Part {
+    std::string name;
+    Tensor leaf;
+    const autograd::Shard* shard = nullptr;
+    int64_t start = 0;      // element of a rank's row in what is gathered
+    Tensor unreduced = {};  // the sum of whole gradients that no pass has reduced
+  };
+  // A view of a gathered parameter, as the graph keeps it.
+  struct View {
+    size_t memory = 0;
+    Shape shape;
+    Strides strides;
+    int64_t offset = 0;
+    int64_t versions = 0;  // of the leaves
+  };
+  using Tensors = std::vector<Tensor>;
+
+  void add_parts(Module& module);
+  int64_t versions() const;
+  DType gathered_dtype() const;
+  // What is gathered: one piece of memory for all parameters, or one each.
+  Tensors gather() const;
+  Tensor whole(const Tensors& memory, size_t part) const;
+  Tensors recorded(const Tensors& memory);
+  std::any pack(const Tensor& tensor) const;
+  Tensor unpack(const std::any& packed);
+  void watch_pass();
+  void reduce(autograd::Gradients& gradients);
+  Tensors whole_gradients(autograd::Gradients& gradients);
+
+  Communicator& group_;
+  const FullyShardOptions options_;
+  const std::string name_;  // the module's type
+  Device device_;           // on which the module was
+  std::vector<Part> parts_;
+  int64_t elements_ = 0;  // of each rank
+  bool syncs_ = true;
+  // While the module runs: the members, what they were, and the memory of what they are.
+  std::vector<std::pair<Tensor*, Tensor>> places_;
+  Tensors memory_;
+  std::optional<CommunicatorScope> scope_;
+  std::optional<autograd::SavedTensorsHooks> hooks_;
+  Tensors again_;  // gathered for the backward pass that runs
+  bool is_in_pass_ = false;
+};
+
+}  // namespace aorta::nn

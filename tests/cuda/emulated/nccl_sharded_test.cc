@@ -1,0 +1,121 @@
+// Parameters divided among GPUs, gathered and reduced by the double of NCCL, against one module on
+// the CPU with the whole batch. Ranks are threads, each with a device of its own.
+#include <aorta/core/comm.h>
+#include <aorta/core/device_backend.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/random.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/view.h>
+#include <aorta/nn/linear.h>
+#include <aorta/nn/loss.h>
+#include <aorta/nn/normalization.h>
+#include <aorta/nn/parallel/fully_shard.h>
+#include <aorta/nn/parallel/sync_batch_norm.h>
+#include <aorta/optim/clip.h>
+#include <aorta/optim/sgd.h>
+#include <aorta/tests/cuda/emulated/sanitizer.h>
+#include <aorta/tests/cuda/emulated/settings.h>
+#include <aorta/tests/cuda/emulated/stream.h>
+#include <aorta/tests/nn/parallel/ranks.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+extern "C" const char* aorta_register_cuda();
+
+namespace aorta {
+namespace {
+
+using emulated::Mode;
+
+constexpr int kShardedSteps = 3;
+
+struct ShardedNet : nn::Module {
+  nn::Linear first{*this, "first", 4, 7};
+  nn::BatchNorm1d norm{*this, "norm", 7};
+  nn::Linear second{*this, "second", 7, 3};
+  Tensor forward(const Tensor& x) const override { return second(tanh(norm(first(x)))); }
+};
+
+ShardedNet sharded_net() {
+  Generator random(2);
+  const DefaultGeneratorScope scope(random);
+  ShardedNet net;
+  net.to(f64);
+  return net;
+}
+
+std::vector<double> sharded_losses(const ShardedNet& net, const Tensor& x, const Tensor& y) {
+  optim::SGD optimizer(net.parameters(), {.lr = 0.2, .momentum = 0.9});
+  std::vector<double> losses;
+  for (int step = 0; step < kShardedSteps; ++step) {
+    optimizer.zero_grad();
+    const Tensor loss = nn::mse_loss(net(x), y);
+    loss.backward();
+    optim::clip_grad_norm_(net.parameters(), 0.5);
+    optimizer.step();
+    losses.push_back(loss.item<double>());
+  }
+  return losses;
+}
+
+TEST(CudaNcclSharded, TrainsAsOneDeviceDoes) {
+  ASSERT_EQ(aorta_register_cuda(), nullptr);
+  Generator random(11);
+  const Tensor x = randn({6, 4}, {.dtype = f64}, &random);
+  const Tensor y = randn({6, 3}, {.dtype = f64}, &random);
+  const ShardedNet whole = sharded_net();
+  const std::vector<double> wanted = sharded_losses(whole, x, y);
+  const bool is_threads = emulated::under_thread_sanitizer();
+  for (const Mode mode : {Mode::lazy, Mode::eager, Mode::random, Mode::threads}) {
+    if (is_threads && mode != Mode::threads) continue;
+    emulated::Streams::get().set_mode(mode);
+    for (const int size : {1, 3}) {
+      for (const bool cpu_offload : {false, true}) {
+        SCOPED_TRACE(std::to_string(static_cast<int>(mode)) + ", " + std::to_string(size) + ", " +
+                     std::to_string(cpu_offload));
+        std::vector<std::vector<double>> losses(static_cast<size_t>(size));
+        const auto errors = on_ranks(size, {.timeout = 60}, [&](Communicator& end) {
+          const Device device(DeviceType::cuda, end.rank());
+          const DeviceGuard guard(device);
+          ShardedNet net = sharded_net();
+          nn::convert_sync_batchnorm(net);
+          net.to(device);
+          nn::fully_shard(net.first, end, {.cpu_offload = cpu_offload});
+          nn::fully_shard(net, end, {.cpu_offload = cpu_offload});
+          for (const Tensor& parameter : net.parameters())
+            EXPECT_EQ(parameter.device(), cpu_offload ? Device("cpu") : device);
+          const int64_t part = 6 / size;
+          const auto mine = [&](const Tensor& all) {
+            return all.narrow(0, part * end.rank(), part).to(device);
+          };
+          losses[static_cast<size_t>(end.rank())] = sharded_losses(net, mine(x), mine(y));
+          const std::vector<CollectiveRecord> records = end.records();
+          EXPECT_TRUE(
+              size == 1 ||
+              std::any_of(records.begin(), records.end(), [](const CollectiveRecord& record) {
+                return record.collective == Collective::reduce_scatter && record.engine == "NCCL";
+              }));
+          const NamedTensors found = net.full_state_dict(), all = whole.state_dict();
+          for (size_t i = 0; i < found.size(); ++i)
+            EXPECT_LT(max(abs(found[i].second.to(f64) - all[i].second.to(f64))).item<double>(),
+                      1e-11)
+                << found[i].first;
+        });
+        EXPECT_EQ(errors, no_errors(size));
+        for (size_t step = 0; step < kShardedSteps; ++step) {
+          double mean = 0;
+          for (const auto& one : losses) mean += one[step] / size;
+          EXPECT_NEAR(mean, wanted[step], 1e-12) << step;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace aorta
