@@ -90,6 +90,7 @@ void make_shard(const Tensor& leaf, Communicator& group) {
   const Tensor mine = empty_strided(shard->part(), shard->strides(),
                                     {.dtype = leaf.dtype(), .device = leaf.device()});
   mine.copy_(shard->part_of(leaf.detach()));
+  detail::are_shards = true;
   set_part(leaf, mine, std::move(shard));
 }
 

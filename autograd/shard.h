@@ -2,7 +2,12 @@
 
 #include <aorta/core/comm.h>
 
+#include <atomic>
+
 namespace aorta::autograd {
+namespace detail {
+inline std::atomic<bool> are_shards = false;
+}  // namespace detail
 
 /// How the rows of a tensor that a group has together lie on the ranks, of which a leaf is this
 /// rank's. Rank 0 has the first ones; each has as many but for the last, which may have fewer, or
@@ -46,6 +51,8 @@ class Shard {
 
 /// What the leaf is a part of; null where it is a tensor of its own, or undefined.
 const Shard* shard_of(const Tensor& leaf);
+/// Whether this program has made any.
+inline bool are_shards() { return detail::are_shards.load(std::memory_order_relaxed); }
 /// Makes the leaf, which is the whole tensor, this rank's part of it. It stays the object that it
 /// is, with its hooks, and loses its gradient.
 void make_shard(const Tensor& leaf, Communicator& group);

@@ -1,6 +1,7 @@
 #include <aorta/autograd/engine.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/record.h>
+#include <aorta/autograd/shard.h>
 #include <aorta/core/module_path.h>
 #include <aorta/nn/call.h>
 #include <aorta/nn/module_hooks.h>
@@ -124,6 +125,14 @@ namespace {
 
 thread_local constinit const Module* running_module = nullptr;
 
+// A copy that was made before the module was sharded has its parts, and nothing gathers them.
+void check_whole(const Module& module) {
+  for (const auto& [name, tensor] : module.members().parameters)
+    check(!autograd::shard_of(*tensor), "fully_shard",
+          "a module must run inside of the one that was sharded, or be that or a later copy",
+          module.type_name(), " with a part of ", name);
+}
+
 // A module without a name is a program's whole network, or one that its owner doesn't know.
 void say_once_if_trained(const Module& module, const Module& caller) {
   static std::atomic_flag said;
@@ -152,6 +161,14 @@ detail::RunningModule::RunningModule(const Module& module) : outer_(running_modu
       computed->enter(module);
       return {nullptr, [computed](void*) { computed->leave(); }};
     });
+  }
+  if (autograd::are_shards()) [[unlikely]] {
+    try {
+      check_whole(module);
+    } catch (...) {
+      if (computed_) computed_->leave();
+      throw;
+    }
   }
   running_module = &module;
 }

@@ -8,6 +8,8 @@
 #include <aorta/core/parallel_for.h>
 #include <aorta/core/process/init.h>
 #include <aorta/core/process/process_group.h>
+#include <aorta/nn/parallel/fully_shard.h>
+#include <aorta/nn/transformer.h>
 #include <aorta/tools/bench/sides.h>
 #include <aorta/tools/bench/steps.h>
 #include <fmt/format.h>
@@ -41,8 +43,15 @@ Step all_reduce_of(int64_t elements) {
   };
 }
 
+// What is called of a network whose parameters are divided, each layer of a transformer by itself.
+void shard(nn::AnyModule& net, Communicator& group) {
+  for (nn::Module* const module : net->modules())
+    if (dynamic_cast<nn::TransformerEncoderLayer*>(module)) nn::fully_shard(*module, group);
+  nn::fully_shard(*net, group);
+}
+
 // "deeplab 8 112": what is done, and its sizes; "part 2 deeplab 8 112": by one process, with its
-// part of the batch in 2.
+// part of the batch in 2; "sharded char_gpt 32 64 128": with parts of the parameters.
 Step step_of(const std::string& text) {
   std::istringstream words(text);
   std::string name;
@@ -50,14 +59,23 @@ Step step_of(const std::string& text) {
   Communicator& group = distributed::world();
   int parts = group.size();
   if (name == "part") words >> parts >> name;
+  const bool is_sharded = name == "sharded";
+  if (is_sharded) words >> name;
   std::vector<int64_t> sizes;
   for (int64_t size = 0; words >> size;) sizes.push_back(size);
   if (name == "all_reduce") return all_reduce_of(sizes.at(0));
   const auto training = std::make_shared<Training>(training_of(name, sizes));
-  const auto parallel =
-      std::make_shared<nn::DistributedDataParallel<nn::AnyModule>>(training->module, group);
-  training->forward = [&parallel = *parallel](const Tensor& x) { return parallel(x); };
+  std::shared_ptr<nn::DistributedDataParallel<nn::AnyModule>> parallel;
+  if (!is_sharded) {
+    parallel =
+        std::make_shared<nn::DistributedDataParallel<nn::AnyModule>>(training->module, group);
+    training->forward = [&parallel = *parallel](const Tensor& x) { return parallel(x); };
+  }
   training->begin(training->input.dim() == 4);
+  if (is_sharded) {
+    shard(training->module, group);
+    training->forward = [&net = training->module](const Tensor& x) { return net(x); };
+  }
   training->take_part(group.rank(), parts);
   return [training, parallel] { return training->step(); };
 }

@@ -251,7 +251,7 @@ TorchTraining torch_char_gpt(int64_t batch, int64_t length, int64_t width) {
 std::string torch_setup(const TorchTraining& training) {
   std::string made = fmt::format("{}\nm = fill(m)\nx, y = {}, {}\n", training.model, training.input,
                                  training.target);
-  if (training.distributed) {
+  if (training.distributed || training.sharded) {
     made +=
         "d = torch.distributed\n"
         "x, y = (t.chunk(d.get_world_size())[d.get_rank()] for t in (x, y))\n";
@@ -264,6 +264,14 @@ std::string torch_setup(const TorchTraining& training) {
   }
   if (training.compiled) made += "m = torch.compile(m)\n";
   if (training.distributed) made += "m = torch.nn.parallel.DistributedDataParallel(m)\n";
+  if (training.sharded) {
+    made +=
+        "from torch.distributed.fsdp import fully_shard\n"
+        "mesh = d.device_mesh.init_device_mesh('cpu', (d.get_world_size(),))\n"
+        "for part in m.modules():\n"
+        "    if isinstance(part, torch.nn.TransformerEncoderLayer): fully_shard(part, mesh=mesh)\n"
+        "fully_shard(m, mesh=mesh)\n";
+  }
   return one_line("torch.set_grad_enabled(True)\n" + made +
                   fmt::format("optimizer = torch.optim.SGD(m.parameters(), lr=1e-5, momentum={})\n"
                               "def step():\n"

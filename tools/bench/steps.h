@@ -55,8 +55,9 @@ struct TorchTraining {
   bool bf16 = false, channels_last = true;
   std::string device = "cpu";
   bool compiled = false;  // by torch.compile
-  /// As DistributedDataParallel on this rank's part of the batch.
-  bool distributed = false;
+  /// As DistributedDataParallel on this rank's part of the batch; or by fully_shard, each layer of
+  /// a transformer by itself.
+  bool distributed = false, sharded = false;
 };
 TorchTraining torch_mlp(int64_t hidden);
 TorchTraining torch_resnet(int64_t batch, bool bf16);

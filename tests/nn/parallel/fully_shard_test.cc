@@ -491,6 +491,17 @@ TEST(FullyShard, WhatItRefuses) {
         "fully_shard: parameters must be those that the module was sharded with, none new, none "
         "of a clone and none of a module outside, got head.bias");
     own.head.bias = Tensor();
+    Sequential early(Linear(2, 2));
+    const Sequential before = early;
+    fully_shard(early, end);
+    const Sequential after = early;
+    EXPECT_TRUE(same_bits(after(ones({1, 2})), early(ones({1, 2}))));
+    EXPECT_EQ(
+        refused([&] {
+          before(ones({1, 2}));
+        }),
+        "0: fully_shard: a module must run inside of the one that was sharded, or be that or a "
+        "later copy, got Linear with a part of weight");
     Sequential tied(Linear(2, 2), Linear(2, 2));
     dynamic_cast<Linear&>(tied[0]).weight = dynamic_cast<Linear&>(tied[1]).weight;
     fully_shard(tied[0], end);

@@ -1,6 +1,5 @@
 // Steps whose batch is divided: among devices by DataParallel, and among processes by
-// DistributedDataParallel, against one device or process, and PyTorch's DistributedDataParallel by
-// gloo.
+// DistributedDataParallel and fully_shard, against one device or process, and PyTorch's by gloo.
 #include <aorta/core/parallel_for.h>
 #include <aorta/nn/parallel/data_parallel.h>
 #include <aorta/tools/bench/sides.h>
@@ -83,6 +82,19 @@ Row torch_row(const Step& step) {
             TorchTraining torch = step.torch;
             torch.distributed = true;
             return Case{.ours = ranks_side("Aorta", 2, step.name),
+                        .reference = torch_ranks_side(2, torch_setup(torch), "step()")};
+          }};
+}
+
+// Parameters divided among the processes.
+Row sharded_row(const Step& step) {
+  return {.name = "2 processes, a thread each, sharded, " + step.text,
+          .target = at_most(step.against_torch),
+          .tolerance = 1e-3,
+          .make = [step] {
+            TorchTraining torch = step.torch;
+            torch.sharded = true;
+            return Case{.ours = ranks_side("Aorta", 2, "sharded " + step.name),
                         .reference = torch_ranks_side(2, torch_setup(torch), "step()")};
           }};
 }
@@ -173,6 +185,7 @@ Rows parallel_rows(const Plan& plan) {
   for (size_t i = 0; i < steps.size(); ++i)
     rows.push_back(waits_row(steps[i], i == 0 ? at_most(1) : Target{}));
   for (const Step& step : steps) rows.push_back(torch_row(step));
+  rows.push_back(sharded_row(steps.back()));
   for (const int64_t kilobytes : {4, 256, 4096, 65536})
     rows.push_back(all_reduce_row(plan.size(kilobytes, 4)));
   rows.push_back(start_row());
