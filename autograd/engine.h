@@ -13,6 +13,12 @@ namespace aorta::autograd {
 /// is what the pass throws. For hooks; throws outside of a pass.
 void after_backward(std::function<void(const std::exception_ptr& error)> function);
 
+/// Whether this thread is in a backward pass.
+bool is_in_backward();
+/// Whether the pass that this thread is in adds to grad() of every leaf that it reaches, and
+/// records nothing: then a gradient may come at its end.
+bool backward_accumulates();
+
 /// One backward pass over a graph: counts, for every node that is reached, the edges that lead to
 /// it, then runs the nodes whose gradients are whole, youngest first. No recursion.
 class BackwardPass {
@@ -45,6 +51,7 @@ class BackwardPass {
   void call_at_end(std::function<void(const std::exception_ptr& error)> function) {
     at_end_.push_back(std::move(function));
   }
+  bool accumulates_all() const { return places_.empty() && !leaves_ && !create_graph_; }
   /// After run(): one a place of capture(); undefined where none arrived.
   std::vector<Tensor>& captured() { return captured_; }
 

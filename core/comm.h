@@ -179,6 +179,8 @@ class Communicator {
   /// own; all ranks call it together. It shares the way between the GPUs. One that `ends_with_it`
   /// is a part of what this group does.
   std::unique_ptr<Communicator> duplicate(bool ends_with_it = false);
+  /// What lives as long as this end, for who computes by it (nn::CollectiveThread).
+  std::shared_ptr<void>& companion() { return companion_; }
   /// The last collectives of this rank, the oldest first. Any thread may call it.
   std::vector<CollectiveRecord> records() const;
 
@@ -234,6 +236,7 @@ class Communicator {
   const std::unique_ptr<Records> records_;
   std::shared_ptr<Devices> devices_;  // the duplicates' too
   const std::shared_ptr<Duplicates> duplicates_;
+  std::shared_ptr<void> companion_;
 };
 
 /// What no computation hides of the collectives that a profiler has seen: the share of thread 0's

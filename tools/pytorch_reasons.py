@@ -460,7 +460,7 @@ LEFT_OUT = {
         PARALLEL_PARTS: "*",
     },
     "torch.distributed.fsdp": {
-        "parameters are gathered where they are needed": "BackwardPrefetch",
+        "the part that came next in the last pass is gathered ahead, one at a time": "BackwardPrefetch",
     },
     "torch.distributed.nn": {
         REMOTE: "*",

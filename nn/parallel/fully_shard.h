@@ -57,6 +57,8 @@ struct FullyShardOptions {
 /// `state_dict()` has this rank's parts; `full_state_dict()` the whole tensors, and
 /// `load_state_dict()` takes either. It keeps a reference of `group`.
 ///
+/// A step with parts can't be captured.
+///
 /// Errors: a module that is sharded already; parameters of several dtypes or devices; one that a
 /// module outside of this one has too, when that is called.
 void fully_shard(Module& module, Communicator& group, const FullyShardOptions& options = {});

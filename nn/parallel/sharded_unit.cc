@@ -1,15 +1,18 @@
 #include <aorta/autograd/engine.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/record.h>
+#include <aorta/core/device_backend.h>
 #include <aorta/core/empty.h>
 #include <aorta/core/module_path.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/core/recording.h>
 #include <aorta/nn/parallel/sharded_unit.h>
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 namespace aorta::nn {
 namespace {
@@ -26,6 +29,12 @@ void each_parameter(Module& module, const std::string& prefix,
   for (const auto& [name, place] : members.parameters) visit(prefix + name, place);
   for (const auto& [name, child] : members.modules)
     if (!ShardedUnit::of(*child)) each_parameter(*child, prefix + name + ".", visit);
+}
+
+// The current stream is going to read memory that another one's ops have made.
+void record_stream(const Tensor& tensor) {
+  if (tensor.defined() && tensor.is_cuda())
+    backend(tensor.device().type).record_stream(tensor.storage()->data(), {tensor.device()});
 }
 
 // A tensor of its own in memory that others see too.
@@ -64,6 +73,7 @@ ShardedUnit::ShardedUnit(Module& module, Communicator& group, const FullyShardOp
     check(!dtype || is_floating(*dtype), kOp, "the dtypes of mp_policy must be floating",
           dtype.value_or(DType::f32));
   if (!parts_.empty()) device_ = parts_[0].leaf.device();
+  if (group.size() > 1) CollectiveThread::of(group);
   const NoGradGuard no_grad;
   // One by one, so that where the ranks' modules differ the error names the tensor.
   NamedTensors buffers = module.named_buffers();
@@ -91,24 +101,46 @@ DType ShardedUnit::gathered_dtype() const {
   return options_.mp_policy.param_dtype.value_or(parts_[0].leaf.dtype());
 }
 
+bool ShardedUnit::requires_gradient() const {
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [](const Part& part) { return part.leaf.requires_grad(); });
+}
+
 int64_t ShardedUnit::versions() const {
   int64_t sum = 0;
   for (const Part& part : parts_) sum += part.leaf.version();
   return sum;
 }
 
-ShardedUnit::Tensors ShardedUnit::gather() const {
-  if (parts_.empty()) return {};
+Device ShardedUnit::device() const {
+  return options_.cpu_offload ? device_ : parts_[0].leaf.device();
+}
+
+ShardedUnit::Errand ShardedUnit::launch(std::function<Tensors(Communicator&)> work) const {
+  kernel::refuse_in_capture(kOp, "a captured step must have whole parameters", "parts of them");
+  const auto result = std::make_shared<Tensors>();
+  return {CollectiveThread::of(group_).launch(
+              device(), [result, self = shared_from_this(),
+                         work = std::move(work)](Communicator& group) { *result = work(group); }),
+          result};
+}
+
+ShardedUnit::Tensors ShardedUnit::result_of(const Errand& errand, const char* what) const {
+  errand.task->join(what);
+  for (const Tensor& tensor : *errand.result) record_stream(tensor);
+  return std::move(*errand.result);
+}
+
+ShardedUnit::Tensors ShardedUnit::gather(Communicator& group) const {
   const NoGradGuard no_grad;
-  const Device device = options_.cpu_offload ? device_ : parts_[0].leaf.device();
-  const TensorOptions like{.dtype = gathered_dtype(), .device = device};
+  const TensorOptions like{.dtype = gathered_dtype(), .device = device()};
   const ModuleScope scope(parts_[0].name);
   const Tensor mine = zeros({elements_}, like);
   for (const Part& part : parts_) part.shard->rows_in(mine, part.start).copy_(part.leaf.detach());
-  if (group_.size() == 1) return {mine};
-  const int64_t size = group_.size();
-  const Tensor all =
-      device.type == DeviceType::meta ? empty({size * elements_}, like) : group_.all_gather(mine);
+  const int64_t size = group.size();
+  if (size == 1) return {mine};
+  const Tensor all = like.device.type == DeviceType::meta ? empty({size * elements_}, like)
+                                                          : group.all_gather(mine);
   if (parts_.size() == 1) return {all};
   Tensors memory;
   for (const Part& part : parts_) {
@@ -117,6 +149,46 @@ ShardedUnit::Tensors ShardedUnit::gather() const {
     memory.back().copy_(all.view({size, elements_}).narrow(1, part.start, count));
   }
   return memory;
+}
+
+ShardedUnit::Order& ShardedUnit::order_of(bool backward) {
+  static thread_local Order orders[2];
+  return orders[backward];
+}
+
+// What was gathered ahead and wasn't wanted goes; nobody writes to its parameters before.
+void ShardedUnit::end_order(bool backward) {
+  Order& order = order_of(backward);
+  if (order.errand.task) order.errand.task->settle();
+  order = {};
+}
+
+// The gathered parameters; those of the unit that most likely comes next are under way then.
+ShardedUnit::Tensors ShardedUnit::obtain() {
+  if (parts_.empty()) return {};
+  if (group_.size() == 1 || device().type == DeviceType::meta) return gather(group_);
+  const bool backward = autograd::is_in_backward();
+  Order& order = order_of(backward);
+  const auto self = shared_from_this();
+  if (const auto last = order.last.lock(); last && last != self) {
+    last->next_[backward] = self;
+    if (!last->requires_gradient()) last->again_.clear();  // no reduction will
+  }
+  order.last = self;
+  Errand mine = std::exchange(order.errand, {});
+  if (mine.task && order.ahead.lock() != self) {
+    mine.task->settle();
+    mine = {};
+  }
+  const auto gathering = [](const ShardedUnit* unit) {
+    return unit->launch([unit](Communicator& group) { return unit->gather(group); });
+  };
+  if (!mine.task) mine = gathering(this);
+  if (const auto next = next_[backward].lock(); next && &next->group_ == &group_) {
+    order.ahead = next;
+    order.errand = gathering(next.get());
+  }
+  return result_of(mine, "all_gather");
 }
 
 Tensor ShardedUnit::whole(const Tensors& memory, size_t part) const {
@@ -131,13 +203,11 @@ Tensor ShardedUnit::whole(const Tensors& memory, size_t part) const {
 ShardedUnit::Tensors ShardedUnit::recorded(const Tensors& memory) {
   Tensors all;
   std::vector<const Tensor*> leaves;
-  bool any = false;
   for (size_t i = 0; i < parts_.size(); ++i) {
     all.push_back(whole(memory, i));
     leaves.push_back(&parts_[i].leaf);
-    any |= parts_[i].leaf.requires_grad();
   }
-  if (!any || !grad_enabled()) return all;
+  if (!requires_gradient() || !grad_enabled()) return all;
   const auto node = autograd::make_node(
       kOp, leaves, all.size(),
       [self = shared_from_this()](autograd::Gradients& gradients) { self->reduce(gradients); });
@@ -163,7 +233,11 @@ void ShardedUnit::enter(const Module& module) {
         name);
     places.emplace_back(place, static_cast<size_t>(part - parts_.begin()));
   });
-  memory_ = again_.empty() ? gather() : again_;
+  memory_ = again_.empty() ? obtain() : again_;
+  if (autograd::is_in_backward()) {  // which needs them again, where a part is computed again
+    watch_pass();
+    again_ = memory_;
+  }
   const Tensors all = recorded(memory_);
   for (const auto& [place, part] : places) {
     places_.emplace_back(place, *place);
@@ -178,7 +252,7 @@ void ShardedUnit::enter(const Module& module) {
 }
 
 void ShardedUnit::leave() {
-  --running_units;
+  if (--running_units == 0 && !autograd::is_in_backward()) end_order(false);
   hooks_.reset();
   scope_.reset();
   for (const auto& [place, leaf] : places_) *place = leaf;
@@ -205,7 +279,7 @@ Tensor ShardedUnit::unpack(const std::any& packed) {
         "parameters must stay as they are between the forward and the backward pass",
         "changed ones");
   watch_pass();
-  if (again_.empty()) again_ = gather();
+  if (again_.empty()) again_ = obtain();
   return alias(again_[view.memory], view.shape, view.strides, view.offset);
 }
 
@@ -217,10 +291,15 @@ void ShardedUnit::watch_pass() {
     self->again_.clear();
     try {
       if (error) std::rethrow_exception(error);
+      self->deliver();
     } catch (const RankError&) {
+      if (!error) throw;
     } catch (const std::exception& failure) {
       self->group_.abort("rank " + std::to_string(self->group_.rank()) + ": " + failure.what());
+      if (!error) throw;
     }
+    self->reduction_ = {};
+    end_order(true);
   });
 }
 
@@ -246,44 +325,81 @@ ShardedUnit::Tensors ShardedUnit::whole_gradients(autograd::Gradients& gradients
   return all;
 }
 
+// The rows of this rank of the mean of all ranks' gradients, as the leaves want them; undefined
+// where no rank has one.
+ShardedUnit::Tensors ShardedUnit::reduced(Communicator& group, const Tensors& gradients) const {
+  const NoGradGuard no_grad;
+  const auto count = static_cast<int64_t>(parts_.size());
+  const int64_t flags = options_.find_unused_parameters ? count : 0;
+  // A row a rank: its rows of all parameters, and which of them have a gradient here.
+  Tensor mean = zeros(
+      {group.size(), elements_ + flags},
+      {.dtype = options_.mp_policy.reduce_dtype.value_or(gathered_dtype()), .device = device()});
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (!gradients[i].defined()) continue;
+    record_stream(gradients[i]);
+    parts_[i].shard->spread(gradients[i], mean, parts_[i].start);
+    if (flags > 0) mean.select(1, elements_ + static_cast<int64_t>(i)).fill_(1);
+  }
+  const ModuleScope scope(parts_[0].name);
+  if (group.size() > 1 && !mean.is_meta()) mean = group.reduce_scatter(mean, ReduceOp::mean);
+  std::vector<double> used(parts_.size(), 1);
+  if (flags > 0) used = mean[0].narrow(0, elements_, flags).to(DType::f64).to_vector<double>();
+  Tensors rows(parts_.size());
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const Tensor& leaf = parts_[i].leaf;
+    if (used[i] == 0 || !leaf.requires_grad()) continue;
+    rows[i] = empty_strided(leaf.shape(), leaf.strides(),
+                            {.dtype = leaf.dtype(), .device = leaf.device()});
+    rows[i].copy_(parts_[i].shard->rows_in(mean, parts_[i].start));
+  }
+  return rows;
+}
+
+// Whether the leaves want nothing of a gradient before the pass ends.
+bool ShardedUnit::may_come_late() const {
+  return autograd::backward_accumulates() &&
+         std::none_of(parts_.begin(), parts_.end(), [](const Part& part) {
+           const autograd::LeafNode* const node = autograd::leaf_node(part.leaf, false);
+           return node && node->existing_hooks();
+         });
+}
+
 void ShardedUnit::reduce(autograd::Gradients& gradients) {
   watch_pass();
   check(!grad_enabled(), kOp, "a gradient of a gradient can't be had of sharded parameters",
         "create_graph");
   again_.clear();
-  const Tensors all = whole_gradients(gradients);
+  Tensors all = whole_gradients(gradients);
   if (!syncs_) {
     for (size_t i = 0; i < parts_.size(); ++i) gradients.leave_out(i);
     return;
   }
-  const Tensor& first = parts_[0].leaf;
-  const Device device = options_.cpu_offload ? device_ : first.device();
-  const auto count = static_cast<int64_t>(parts_.size());
-  const int64_t flags = options_.find_unused_parameters ? count : 0;
-  const int64_t size = group_.size();
-  // A row a rank: its rows of all parameters, and which of them have a gradient here.
-  Tensor mean = zeros(
-      {size, elements_ + flags},
-      {.dtype = options_.mp_policy.reduce_dtype.value_or(gathered_dtype()), .device = device});
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    if (!all[i].defined()) continue;
-    parts_[i].shard->spread(all[i], mean, parts_[i].start);
-    if (flags > 0) mean.select(1, elements_ + static_cast<int64_t>(i)).fill_(1);
+  deliver();  // the module has run twice
+  Tensors rows;
+  if (group_.size() == 1 || device().type == DeviceType::meta) {
+    rows = reduced(group_, all);
+  } else {
+    reduction_ =
+        launch([this, all = std::move(all)](Communicator& group) { return reduced(group, all); });
+    if (may_come_late()) {
+      for (size_t i = 0; i < parts_.size(); ++i) gradients.leave_out(i);
+      return;
+    }
+    rows = result_of(std::exchange(reduction_, {}), "reduce_scatter");
   }
-  const ModuleScope scope(parts_[0].name);
-  if (size > 1 && device.type != DeviceType::meta)
-    mean = group_.reduce_scatter(mean, ReduceOp::mean);
-  std::vector<double> used(parts_.size(), 1);
-  if (flags > 0) used = mean[0].narrow(0, elements_, flags).to(DType::f64).to_vector<double>();
   for (size_t i = 0; i < parts_.size(); ++i) {
-    if (used[i] == 0) gradients.leave_out(i);
-    if (!gradients.wanted(i) || used[i] == 0) continue;
-    const Tensor& leaf = parts_[i].leaf;
-    const Tensor gradient = empty_strided(leaf.shape(), leaf.strides(),
-                                          {.dtype = leaf.dtype(), .device = leaf.device()});
-    gradient.copy_(parts_[i].shard->rows_in(mean, parts_[i].start));
-    gradients.input(i) = gradient;
+    if (!rows[i].defined()) gradients.leave_out(i);
+    if (gradients.wanted(i)) gradients.input(i) = rows[i];
   }
+}
+
+void ShardedUnit::deliver() {
+  if (!reduction_.task) return;
+  Tensors rows = result_of(std::exchange(reduction_, {}), "reduce_scatter");
+  for (size_t i = 0; i < parts_.size(); ++i)
+    if (rows[i].defined())
+      autograd::leaf_node(parts_[i].leaf, true)->accumulate(std::move(rows[i]), false);
 }
 
 }  // namespace aorta::nn

@@ -2,6 +2,7 @@
 
 #include <aorta/autograd/gradients.h>
 #include <aorta/autograd/shard.h>
+#include <aorta/nn/parallel/collective_thread.h>
 #include <aorta/nn/parallel/fully_shard.h>
 #include <aorta/nn/parametrization_list.h>
 
@@ -15,6 +16,10 @@ namespace aorta::nn {
 
 /// The parameters that fully_shard gathers together: those of a module and of the modules inside
 /// it that are no units of their own. They lie behind one another, each rank's rows of all of them.
+///
+/// Which unit comes behind this one, in forward and in backward passes, is what it was the last
+/// time: that one is gathered while this one computes. Gradients are reduced while the pass goes
+/// on, and come to the leaves at its end.
 class ShardedUnit final : public detail::RunningScope,
                           public std::enable_shared_from_this<ShardedUnit> {
  public:
@@ -45,12 +50,29 @@ class ShardedUnit final : public detail::RunningScope,
     int64_t versions = 0;  // of the leaves
   };
   using Tensors = std::vector<Tensor>;
+  // What runs beside the program, and what it makes.
+  struct Errand {
+    std::shared_ptr<CollectiveThread::Task> task;
+    std::shared_ptr<Tensors> result;
+  };
+  // The order of this thread's units in a pass, and what is gathered ahead: of one unit at most.
+  struct Order {
+    std::weak_ptr<ShardedUnit> last, ahead;
+    Errand errand;
+  };
+  static Order& order_of(bool backward);
 
   void add_parts(Module& module);
   int64_t versions() const;
+  bool requires_gradient() const;
   DType gathered_dtype() const;
+  Device device() const;
+  Errand launch(std::function<Tensors(Communicator& group)> work) const;
+  Tensors result_of(const Errand& errand, const char* what) const;
   // What is gathered: one piece of memory for all parameters, or one each.
-  Tensors gather() const;
+  Tensors gather(Communicator& group) const;
+  Tensors obtain();
+  static void end_order(bool backward);
   Tensor whole(const Tensors& memory, size_t part) const;
   Tensors recorded(const Tensors& memory);
   std::any pack(const Tensor& tensor) const;
@@ -58,6 +80,9 @@ class ShardedUnit final : public detail::RunningScope,
   void watch_pass();
   void reduce(autograd::Gradients& gradients);
   Tensors whole_gradients(autograd::Gradients& gradients);
+  Tensors reduced(Communicator& group, const Tensors& gradients) const;
+  bool may_come_late() const;
+  void deliver();
 
   Communicator& group_;
   const FullyShardOptions options_;
@@ -71,7 +96,9 @@ class ShardedUnit final : public detail::RunningScope,
   Tensors memory_;
   std::optional<CommunicatorScope> scope_;
   std::optional<autograd::SavedTensorsHooks> hooks_;
-  Tensors again_;  // gathered for the backward pass that runs
+  Tensors again_;                       // gathered for the backward pass that runs
+  Errand reduction_;                    // that a backward pass has left, if any
+  std::weak_ptr<ShardedUnit> next_[2];  // in forward and in backward passes
   bool is_in_pass_ = false;
 };
 

@@ -3,26 +3,23 @@
 #include <aorta/aorta.h>
 #include <aorta/autograd/checkpoint.h>
 #include <aorta/core/allocator.h>
+#include <aorta/nn/parallel/collective_thread.h>
 #include <aorta/nn/parallel/distributed_data_parallel.h>
 #include <aorta/nn/parallel/fully_shard.h>
+#include <aorta/tests/nn/parallel/block_net.h>
 #include <aorta/tests/nn/parallel/ranks.h>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
+#include <chrono>
 #include <limits>
 #include <map>
 #include <mutex>
+#include <thread>
 
 namespace aorta::nn {
 namespace {
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
-         std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())) == 0;
-}
 
 void expect_same(const NamedTensors& found, const NamedTensors& wanted) {
   ASSERT_EQ(found.size(), wanted.size());
@@ -31,60 +28,6 @@ void expect_same(const NamedTensors& found, const NamedTensors& wanted) {
     EXPECT_TRUE(same_bits(found[i].second, wanted[i].second)) << wanted[i].first;
   }
 }
-
-// A block whose parameters are of every kind of shape: fewer rows than ranks, none that divides
-// them, none at all, in another layout, and one under two names.
-struct Block : Module {
-  Conv2d conv{*this, "conv", 3, 5, 3, {.padding = 1}};
-  LayerNorm norm{*this, "norm", 4};
-  Linear one{*this, "one", 4, 1};
-  Linear back{*this, "back", 1, 4};
-  Linear tied{*this, "tied", 1, 4};
-  Linear last{*this, "last", 20, 3};
-  Parameter scale{*this, "scale", full({}, 0.5)};
-  Parameter nothing{*this, "nothing", zeros({0, 2})};
-  Block(Module& owner, const char* name) : Module(owner, name) {
-    tied.weight = back.weight;
-    conv.to(MemoryFormat::channels_last);
-  }
-  Tensor forward(const Tensor& x) const override {
-    Tensor y = norm(conv(x)) * scale + nothing.sum();  // (N, 5, H, 4)
-    y = y + back(tanh(one(y))) + tied(relu(one(y)));
-    return last(y.mean(2).flatten(1));  // (N, 3)
-  }
-};
-
-struct BlockNet : Module {
-  Embedding embedding{*this, "embedding", 7, 12};
-  Block first{*this, "first"};
-  Linear between{*this, "between", 3, 12};
-  Block second{*this, "second"};
-  Linear head{*this, "head", 3, 2, {.bias = false}};
-  Tensor forward(const Tensor& words) const override {
-    const Tensor x = embedding(words).view({words.size(0), 3, 3, 4});  // of 3 words each
-    return head(second(between(first(x)).view({-1, 3, 1, 4})));
-  }
-};
-
-BlockNet block_net(uint64_t seed) {
-  Generator random(seed);
-  const DefaultGeneratorScope scope(random);
-  return BlockNet();
-}
-
-void shard(BlockNet& net, Communicator& group, const FullyShardOptions& options = {}) {
-  fully_shard(net.first, group, options);
-  fully_shard(net.second, group, options);
-  fully_shard(net, group, options);
-}
-
-// A batch of each rank's own in each step.
-Tensor words(int rank, int step) {
-  Generator random(static_cast<uint64_t>(100 * step + rank));
-  return randint(7, {4, 3}, {}, &random);
-}
-
-Tensor loss_of(const Tensor& y, int rank) { return square(y - rank).sum(); }
 
 NamedTensors copy_of(const NamedTensors& state) {
   NamedTensors copy;
@@ -376,6 +319,111 @@ TEST(FullyShard, IsComputedAgain) {
   EXPECT_EQ(errors, no_errors(2));
 }
 
+// Its layers run in an order of the call's own, some of them twice or not at all.
+struct AnyOrder : Module {
+  ModuleList layers{*this, "layers"};
+  std::vector<size_t> order;
+  AnyOrder() {
+    for (int i = 0; i < 4; ++i) layers.push_back(Linear(5, 5));
+  }
+  Tensor forward(const Tensor& x) const override {
+    Tensor y = x;
+    for (const size_t i : order) y = tanh(layers[static_cast<int64_t>(i)](y));
+    return y;
+  }
+};
+
+TEST(FullyShard, ModulesRunInAnyOrder) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    Generator random(3);
+    const DefaultGeneratorScope scope(random);
+    AnyOrder own;
+    AnyOrder whole = clone(own);
+    for (Module* const layer : own.layers.children()) fully_shard(*layer, end);
+    fully_shard(own, end);
+    optim::SGD of_own(own.parameters(), {.lr = 0.1}), of_whole(whole.parameters(), {.lr = 0.1});
+    const std::vector<std::vector<size_t>> orders{{0, 1, 2, 3}, {0, 1, 2, 3}, {3, 2, 1, 0},
+                                                  {0, 2, 1, 3}, {1, 1, 2},    {3},
+                                                  {0, 0, 0, 1}, {0, 1, 2, 3}};
+    for (const auto& order : orders) {
+      own.order = whole.order = order;
+      const Tensor x = randn({3, 5});
+      of_own.zero_grad();
+      of_whole.zero_grad();
+      own(x).square().sum().backward();
+      whole(x).square().sum().backward();
+      const auto parameters = own.parameters(), wanted = whole.parameters();
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        ASSERT_EQ(parameters[i].grad().defined(), wanted[i].grad().defined()) << i;
+        const auto rows = [&](const Tensor& all) {
+          return all.narrow(0, 3 * end.rank(), end.rank() == 0 ? 3 : 2);
+        };
+        if (!wanted[i].grad().defined()) continue;
+        EXPECT_TRUE(same_bits(parameters[i].grad(), rows(wanted[i].grad()))) << i;
+      }
+      of_own.step();
+      of_whole.step();
+    }
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
+// A layer that goes on when the other rank has begun to gather what comes behind it.
+struct Waiting : Module {
+  Linear layer{*this, "layer", 2, 2};
+  Communicator* group = nullptr;
+  Tensor forward(const Tensor& x) const override {
+    if (!group) return layer(x);
+    const Communicator& beside = CollectiveThread::of(*group).group();
+    const auto has_begun = [&] {
+      const auto records = beside.records();
+      return !records.empty() && records.back().shape == Shape{4};  // 2 of 4 rows
+    };
+    for (int i = 0; i < 20000 && !has_begun(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(has_begun());
+    return layer(x);
+  }
+};
+
+TEST(FullyShard, WhatComesNextIsGatheredAhead) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    Sequential own(Waiting(), Linear(2, 4, {.bias = false}), Linear(4, 2));
+    for (Module* const layer : own.children()) fully_shard(*layer, end);
+    fully_shard(own, end);
+    const auto pass = [&] { own(ones({1, 2})).sum().backward(); };
+    pass();
+    dynamic_cast<Waiting&>(own[0]).group = &end;
+    pass();
+    pass();
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
+TEST(FullyShard, GradientsGoWhereAnyLeafsDo) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    Linear own(1, 2, {.bias = false});
+    fully_shard(own, end);
+    const Tensor x = full({1, 1}, 1.0 + 2 * end.rank());  // the mean of the ranks' is 2
+    EXPECT_EQ(autograd::grad({own(x).sum()}, {own.weight})[0].to_vector<double>(),
+              std::vector<double>{2});
+    EXPECT_FALSE(own.weight.grad().defined());
+    std::vector<double> seen;
+    HookHandle after = own.weight.register_post_accumulate_grad_hook(
+        [&](const Tensor& leaf) { seen.push_back(leaf.grad().item<double>()); });
+    HookHandle before =
+        own.weight.register_hook([](const Tensor& gradient) { return gradient * 3; });
+    own(x).sum().backward();
+    before.remove();
+    own(x).sum().backward();
+    EXPECT_EQ(seen, (std::vector<double>{6, 8}));
+    after.remove();
+    (own(x) + own(x * 2)).sum().backward();  // twice in a pass
+    EXPECT_EQ(own.weight.grad().item<double>(), 8 + 6);
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
 TEST(FullyShard, ComputedMembersAreOfWholeOriginals) {
   const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
     Generator random(3);
@@ -435,161 +483,6 @@ TEST(FullyShard, BeginsOnMeta) {
     EXPECT_TRUE(same_bits(own(words(0, 0)), whole(words(0, 0))));
   });
   EXPECT_EQ(errors, no_errors(2));
-}
-
-struct TwoWays : Module {
-  Linear left{*this, "left", 1, 2, {.bias = false}};
-  Linear right{*this, "right", 1, 2, {.bias = false}};
-  Linear nowhere{*this, "nowhere", 1, 2};
-  bool goes_right = false;
-  Tensor forward(const Tensor& x) const override { return goes_right ? right(x) : left(x); }
-};
-
-TEST(FullyShard, UnusedParameters) {
-  const auto strict = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
-    TwoWays own;
-    fully_shard(own, end);
-    sum(own(ones({1, 1}))).backward();
-  });
-  for (const std::string& error : strict)
-    EXPECT_NE(error.find("fully_shard: every parameter must get a gradient, or "
-                         "find_unused_parameters be set, got none of right.weight, nowhere.weight, "
-                         "nowhere.bias in TwoWays"),
-              std::string::npos)
-        << error;
-  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
-    TwoWays own;
-    own.goes_right = end.rank() == 1;
-    fully_shard(own, end, {.find_unused_parameters = true});
-    for (int pass = 1; pass <= 2; ++pass) {
-      sum(own(full({1, 1}, 4.0))).backward();
-      EXPECT_EQ(own.left.weight.grad().item<double>(), 2 * pass);
-      EXPECT_EQ(own.right.weight.grad().item<double>(), 2 * pass);
-      EXPECT_FALSE(own.nowhere.weight.grad().defined());
-    }
-  });
-  EXPECT_EQ(errors, no_errors(2));
-}
-
-TEST(FullyShard, WhatItRefuses) {
-  const auto errors = on_ranks(2, {.timeout = 60}, [](Communicator& end) {
-    const auto refused = [&](const std::function<void()>& call) { return error_of(call); };
-    BlockNet own = block_net(0);
-    shard(own, end);
-    EXPECT_EQ(refused([&] { fully_shard(own.first, end); }),
-              "fully_shard: a module must be sharded once, got Block");
-    EXPECT_EQ(
-        refused([&] { DistributedDataParallel parallel(own, end); }),
-        "DistributedDataParallel: parameters must be whole, and not parts of fully_shard's, got "
-        "[" +
-            std::to_string(end.rank() == 0 ? 4 : 3) + ",12] of [7,12]");
-    const BlockNet copy = clone(own);
-    EXPECT_NE(refused([&] { copy(words(0, 0)); }).find("none of a clone"), std::string::npos);
-    own.head.bias = zeros({2}).requires_grad_();
-    EXPECT_EQ(
-        refused([&] { own(words(0, 0)); }),
-        "fully_shard: parameters must be those that the module was sharded with, none new, none "
-        "of a clone and none of a module outside, got head.bias");
-    own.head.bias = Tensor();
-    Sequential early(Linear(2, 2));
-    const Sequential before = early;
-    fully_shard(early, end);
-    const Sequential after = early;
-    EXPECT_TRUE(same_bits(after(ones({1, 2})), early(ones({1, 2}))));
-    EXPECT_EQ(
-        refused([&] {
-          before(ones({1, 2}));
-        }),
-        "0: fully_shard: a module must run inside of the one that was sharded, or be that or a "
-        "later copy, got Linear with a part of weight");
-    Sequential tied(Linear(2, 2), Linear(2, 2));
-    dynamic_cast<Linear&>(tied[0]).weight = dynamic_cast<Linear&>(tied[1]).weight;
-    fully_shard(tied[0], end);
-    EXPECT_EQ(
-        refused([&] { fully_shard(tied, end); }),
-        "fully_shard: parameters that are one must be sharded together, with a module that has "
-        "all of them, got Sequential and 1.weight");
-    Sequential mixed(Linear(2, 2), Linear(2, 2));
-    mixed[1].to(f64);
-    EXPECT_EQ(
-        refused([&] { fully_shard(mixed, end); }),
-        "fully_shard: parameters that are gathered together must be of one dtype and device, got "
-        "1.weight of f64 on cpu beside f32 on cpu");
-    EXPECT_EQ(refused([&] { set_requires_gradient_sync(mixed, true); }),
-              "set_requires_gradient_sync: the module must be sharded, or one inside it, got "
-              "Sequential");
-    Linear layer(2, 2, {.bias = false});
-    fully_shard(layer, end, {.reshard_after_forward = true});
-    const std::string rest =
-        "parameters must be whole, and not parts of fully_shard's, got [1,2] of [2,2]";
-    EXPECT_EQ(refused([&] { optim::Muon muon(layer.parameters()); }), "muon: " + rest);
-    EXPECT_EQ(refused([&] { optim::LBFGS lbfgs(layer.parameters()); }), "lbfgs: " + rest);
-    Linear late(2, 2, {.bias = false});
-    optim::SGD optimizer(late.parameters(), {.lr = 1, .momentum = 0.9});
-    late(ones({1, 2})).sum().backward();
-    optimizer.step();
-    fully_shard(late, end);
-    late(ones({1, 2})).sum().backward();
-    EXPECT_EQ(
-        refused([&] { optimizer.step(); }),
-        "optimizer: parameters must keep their shapes from the first step on, got [1,2], before "
-        "[2,2]");
-    const Tensor x = ones({1, 2}).requires_grad_();
-    const Tensor y = layer(x).sum();
-    {
-      const NoGradGuard no_grad;
-      layer.weight.mul_(2);
-    }
-    EXPECT_NE(refused([&] { y.backward(); })
-                  .find("parameters must stay as they are between the "
-                        "forward and the backward pass, got changed ones"),
-              std::string::npos);
-  });
-  EXPECT_EQ(errors, no_errors(2));
-  const auto twice = on_ranks(1, {.timeout = 60}, [](Communicator& end) {
-    Linear layer(2, 2);
-    fully_shard(layer, end);
-    autograd::grad({layer(ones({1, 2})).square().sum()}, {layer.weight}, {Tensor()},
-                   {.create_graph = true});
-  });
-  EXPECT_NE(twice[0].find("a gradient of a gradient can't be had"), std::string::npos) << twice[0];
-  const auto adafactor = on_ranks(1, {.timeout = 60}, [](Communicator& end) {
-    Linear layer(2, 2);
-    fully_shard(layer, end);
-    optim::Adafactor optimizer(layer.parameters());
-    layer(ones({1, 2})).sum().backward();
-    optimizer.step();
-  });
-  EXPECT_NE(adafactor[0].find("parameters must be whole"), std::string::npos) << adafactor[0];
-}
-
-TEST(FullyShard, ARankThatFailsEndsAll) {
-  const auto errors = on_ranks(3, {.timeout = 600}, [&](Communicator& end) {
-    BlockNet own = block_net(0);
-    shard(own, end);
-    const Tensor y = own(words(0, 0));
-    const Tensor loss = end.rank() == 1 ? y * 1 : y;
-    if (end.rank() == 1)
-      own.embedding.weight.register_hook(
-          [](const Tensor&) -> Tensor { fail("hook", "may not be called", "it was"); });
-    loss.sum().backward();
-    own(words(0, 0));
-  });
-  EXPECT_EQ(errors[1], "hook: may not be called, got it was");
-  for (const size_t rank : {0, 2})
-    EXPECT_NE(errors[rank].find("rank 1: hook: may not be called, got it was"), std::string::npos)
-        << errors[rank];
-}
-
-TEST(FullyShard, OtherNetworksAreNamed) {
-  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
-    Sequential own(Linear(4, 3), Linear(3, end.rank() + 1));
-    fully_shard(own, end);
-  });
-  for (const std::string& error : errors)
-    EXPECT_EQ(error,
-              "1.weight: broadcast: ranks must make the same call, got rank 0: broadcast 2 of f32 "
-              "[1,3], from rank 0; rank 1: broadcast 2 of f32 [2,3], from rank 0");
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 
 namespace aorta::optim {
@@ -27,12 +26,6 @@ void set_gradients(const std::vector<Tensor>& parameters, uint64_t step) {
 const ZeroRedundancyOptimizer::Make kAdam = [](const std::vector<Tensor>& mine) {
   return std::make_unique<Adam>(mine, AdamOptions{.lr = 0.01});
 };
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  return x.shape() == y.shape() &&
-         std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())) == 0;
-}
 
 void expect_same(const State& found, const State& wanted) {
   EXPECT_EQ(found.names(), wanted.names());

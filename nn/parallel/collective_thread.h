@@ -1,0 +1,59 @@
+#pragma once
+
+#include <aorta/core/comm.h>
+#include <aorta/core/device_backend.h>
+#include <aorta/nn/parallel/task_thread.h>
+
+#include <functional>
+#include <future>
+#include <memory>
+#include <vector>
+
+namespace aorta::nn {
+
+/// Collectives of a group that run beside what the program computes, one after another, in an order
+/// of their own: on a thread, and on GPUs on a stream of its own.
+class CollectiveThread {
+ public:
+  /// The group's, which lives as long as the group; all ranks call it together at first.
+  static CollectiveThread& of(Communicator& group);
+  explicit CollectiveThread(Communicator& group);
+  ~CollectiveThread();
+  CollectiveThread(const CollectiveThread&) = delete;
+  CollectiveThread& operator=(const CollectiveThread&) = delete;
+
+  /// One task under way.
+  class Task {
+   public:
+    ~Task();
+    Task(const Task&) = delete;
+    Task& operator=(const Task&) = delete;
+    /// Returns when it has run, and throws what it threw; on a GPU, when it is queued, and the
+    /// current stream goes on behind it.
+    void join(const char* what);
+    /// As join, for a task whose result nobody wants.
+    void settle();
+
+   private:
+    friend class CollectiveThread;
+    explicit Task(Device device);
+
+    Event before_, behind_;  // on the program's stream, and on the thread's
+    std::shared_future<void> ran_;
+  };
+  /// The group that tasks get.
+  const Communicator& group() const { return *group_; }
+  /// Runs `task(group)`, a group of the same ranks, behind what the current stream of `device` has
+  /// queued so far.
+  std::shared_ptr<Task> launch(Device device, std::function<void(Communicator& group)> task);
+
+ private:
+  void add_stream(Device device);
+
+  Communicator& parent_;
+  const std::unique_ptr<Communicator> group_;
+  std::vector<Stream> streams_;  // of GPUs
+  std::unique_ptr<TaskThread> thread_;
+};
+
+}  // namespace aorta::nn

@@ -1,0 +1,169 @@
+// What fully_shard refuses, and how a group of ranks with parts of a network ends.
+#include <aorta/aorta.h>
+#include <aorta/nn/parallel/distributed_data_parallel.h>
+#include <aorta/nn/parallel/fully_shard.h>
+#include <aorta/tests/nn/parallel/block_net.h>
+#include <aorta/tests/nn/parallel/ranks.h>
+
+#include <gtest/gtest.h>
+
+namespace aorta::nn {
+namespace {
+
+struct TwoWays : Module {
+  Linear left{*this, "left", 1, 2, {.bias = false}};
+  Linear right{*this, "right", 1, 2, {.bias = false}};
+  Linear nowhere{*this, "nowhere", 1, 2};
+  bool goes_right = false;
+  Tensor forward(const Tensor& x) const override { return goes_right ? right(x) : left(x); }
+};
+
+TEST(FullyShard, UnusedParameters) {
+  const auto strict = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    TwoWays own;
+    fully_shard(own, end);
+    sum(own(ones({1, 1}))).backward();
+  });
+  for (const std::string& error : strict)
+    EXPECT_NE(error.find("fully_shard: every parameter must get a gradient, or "
+                         "find_unused_parameters be set, got none of right.weight, nowhere.weight, "
+                         "nowhere.bias in TwoWays"),
+              std::string::npos)
+        << error;
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    TwoWays own;
+    own.goes_right = end.rank() == 1;
+    fully_shard(own, end, {.find_unused_parameters = true});
+    for (int pass = 1; pass <= 2; ++pass) {
+      sum(own(full({1, 1}, 4.0))).backward();
+      EXPECT_EQ(own.left.weight.grad().item<double>(), 2 * pass);
+      EXPECT_EQ(own.right.weight.grad().item<double>(), 2 * pass);
+      EXPECT_FALSE(own.nowhere.weight.grad().defined());
+    }
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
+TEST(FullyShard, WhatItRefuses) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [](Communicator& end) {
+    const auto refused = [&](const std::function<void()>& call) { return error_of(call); };
+    BlockNet own = block_net(0);
+    shard(own, end);
+    EXPECT_EQ(refused([&] { fully_shard(own.first, end); }),
+              "fully_shard: a module must be sharded once, got Block");
+    EXPECT_EQ(
+        refused([&] { DistributedDataParallel parallel(own, end); }),
+        "DistributedDataParallel: parameters must be whole, and not parts of fully_shard's, got "
+        "[" +
+            std::to_string(end.rank() == 0 ? 4 : 3) + ",12] of [7,12]");
+    const BlockNet copy = clone(own);
+    EXPECT_NE(refused([&] { copy(words(0, 0)); }).find("none of a clone"), std::string::npos);
+    own.head.bias = zeros({2}).requires_grad_();
+    EXPECT_EQ(
+        refused([&] { own(words(0, 0)); }),
+        "fully_shard: parameters must be those that the module was sharded with, none new, none "
+        "of a clone and none of a module outside, got head.bias");
+    own.head.bias = Tensor();
+    Sequential early(Linear(2, 2));
+    const Sequential before = early;
+    fully_shard(early, end);
+    const Sequential after = early;
+    EXPECT_TRUE(same_bits(after(ones({1, 2})), early(ones({1, 2}))));
+    EXPECT_EQ(
+        refused([&] {
+          before(ones({1, 2}));
+        }),
+        "0: fully_shard: a module must run inside of the one that was sharded, or be that or a "
+        "later copy, got Linear with a part of weight");
+    Sequential tied(Linear(2, 2), Linear(2, 2));
+    dynamic_cast<Linear&>(tied[0]).weight = dynamic_cast<Linear&>(tied[1]).weight;
+    fully_shard(tied[0], end);
+    EXPECT_EQ(
+        refused([&] { fully_shard(tied, end); }),
+        "fully_shard: parameters that are one must be sharded together, with a module that has "
+        "all of them, got Sequential and 1.weight");
+    Sequential mixed(Linear(2, 2), Linear(2, 2));
+    mixed[1].to(f64);
+    EXPECT_EQ(
+        refused([&] { fully_shard(mixed, end); }),
+        "fully_shard: parameters that are gathered together must be of one dtype and device, got "
+        "1.weight of f64 on cpu beside f32 on cpu");
+    EXPECT_EQ(refused([&] { set_requires_gradient_sync(mixed, true); }),
+              "set_requires_gradient_sync: the module must be sharded, or one inside it, got "
+              "Sequential");
+    Linear layer(2, 2, {.bias = false});
+    fully_shard(layer, end, {.reshard_after_forward = true});
+    const std::string rest =
+        "parameters must be whole, and not parts of fully_shard's, got [1,2] of [2,2]";
+    EXPECT_EQ(refused([&] { optim::Muon muon(layer.parameters()); }), "muon: " + rest);
+    EXPECT_EQ(refused([&] { optim::LBFGS lbfgs(layer.parameters()); }), "lbfgs: " + rest);
+    Linear late(2, 2, {.bias = false});
+    optim::SGD optimizer(late.parameters(), {.lr = 1, .momentum = 0.9});
+    late(ones({1, 2})).sum().backward();
+    optimizer.step();
+    fully_shard(late, end);
+    late(ones({1, 2})).sum().backward();
+    EXPECT_EQ(
+        refused([&] { optimizer.step(); }),
+        "optimizer: parameters must keep their shapes from the first step on, got [1,2], before "
+        "[2,2]");
+    const Tensor x = ones({1, 2}).requires_grad_();
+    const Tensor y = layer(x).sum();
+    {
+      const NoGradGuard no_grad;
+      layer.weight.mul_(2);
+    }
+    EXPECT_NE(refused([&] { y.backward(); })
+                  .find("parameters must stay as they are between the "
+                        "forward and the backward pass, got changed ones"),
+              std::string::npos);
+  });
+  EXPECT_EQ(errors, no_errors(2));
+  const auto twice = on_ranks(1, {.timeout = 60}, [](Communicator& end) {
+    Linear layer(2, 2);
+    fully_shard(layer, end);
+    autograd::grad({layer(ones({1, 2})).square().sum()}, {layer.weight}, {Tensor()},
+                   {.create_graph = true});
+  });
+  EXPECT_NE(twice[0].find("a gradient of a gradient can't be had"), std::string::npos) << twice[0];
+  const auto adafactor = on_ranks(1, {.timeout = 60}, [](Communicator& end) {
+    Linear layer(2, 2);
+    fully_shard(layer, end);
+    optim::Adafactor optimizer(layer.parameters());
+    layer(ones({1, 2})).sum().backward();
+    optimizer.step();
+  });
+  EXPECT_NE(adafactor[0].find("parameters must be whole"), std::string::npos) << adafactor[0];
+}
+
+TEST(FullyShard, ARankThatFailsEndsAll) {
+  const auto errors = on_ranks(3, {.timeout = 600}, [&](Communicator& end) {
+    BlockNet own = block_net(0);
+    shard(own, end);
+    const Tensor y = own(words(0, 0));
+    const Tensor loss = end.rank() == 1 ? y * 1 : y;
+    if (end.rank() == 1)
+      own.embedding.weight.register_hook(
+          [](const Tensor&) -> Tensor { fail("hook", "may not be called", "it was"); });
+    loss.sum().backward();
+    own(words(0, 0));
+  });
+  EXPECT_EQ(errors[1], "hook: may not be called, got it was");
+  for (const size_t rank : {0, 2})
+    EXPECT_NE(errors[rank].find("rank 1: hook: may not be called, got it was"), std::string::npos)
+        << errors[rank];
+}
+
+TEST(FullyShard, OtherNetworksAreNamed) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    Sequential own(Linear(4, 3), Linear(3, end.rank() + 1));
+    fully_shard(own, end);
+  });
+  for (const std::string& error : errors)
+    EXPECT_EQ(error,
+              "1.weight: broadcast: ranks must make the same call, got rank 0: broadcast 2 of f32 "
+              "[1,3], from rank 0; rank 1: broadcast 2 of f32 [2,3], from rank 0");
+}
+
+}  // namespace
+}  // namespace aorta::nn
