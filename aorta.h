@@ -99,6 +99,7 @@
 #include <aorta/models/mlp.h>                  // IWYU pragma: export
 #include <aorta/models/mnasnet.h>              // IWYU pragma: export
 #include <aorta/models/mobilenet.h>            // IWYU pragma: export
+#include <aorta/models/regnet.h>               // IWYU pragma: export
 #include <aorta/models/resnet.h>               // IWYU pragma: export
 #include <aorta/models/segmentation.h>         // IWYU pragma: export
 #include <aorta/models/shufflenet.h>           // IWYU pragma: export

@@ -94,17 +94,19 @@ Tensor SqueezeExcitation::forward(const Tensor& input) const {
   return (hard_sigmoid ? hardsigmoid(scale) : sigmoid(scale)) * input;
 }
 
-int64_t divisible(double channels) {
-  const int64_t rounded = std::max<int64_t>(8, static_cast<int64_t>(channels + 4) / 8 * 8);
-  return static_cast<double>(rounded) < 0.9 * channels ? rounded + 8 : rounded;
+int64_t divisible(double channels, int64_t divisor) {
+  const auto half = static_cast<double>(divisor) / 2;
+  const int64_t rounded =
+      std::max(divisor, static_cast<int64_t>(channels + half) / divisor * divisor);
+  return static_cast<double>(rounded) < 0.9 * channels ? rounded + divisor : rounded;
 }
 
-void reset_by_fan_out(nn::Module& network) {
-  network.apply([](nn::Module& module) {
+void reset_by_fan_out(nn::Module& network, bool with_biases) {
+  network.apply([with_biases](nn::Module& module) {
     if (const auto* conv = dynamic_cast<nn::Conv*>(&module)) {
       nn::init::kaiming_normal_(
           conv->weight, {.mode = nn::init::Fan::out, .nonlinearity = nn::init::Nonlinearity::relu});
-      if (conv->bias.defined()) nn::init::zeros_(conv->bias);
+      if (conv->bias.defined() && with_biases) nn::init::zeros_(conv->bias);
     } else if (const auto* linear = dynamic_cast<nn::Linear*>(&module)) {
       nn::init::normal_(linear->weight, 0, 0.01);
       nn::init::zeros_(linear->bias);

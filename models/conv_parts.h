@@ -67,11 +67,11 @@ struct SqueezeExcitation : nn::Module {
   bool hard_sigmoid;
 };
 
-/// The multiple of 8 next to `channels`, not below nine tenths of it.
-int64_t divisible(double channels);
+/// The multiple of `divisor` next to `channels`, not below nine tenths of it.
+int64_t divisible(double channels, int64_t divisor = 8);
 
 /// He's normal distribution of the outputs' fan for convolutions, N(0, 0.01^2) for linear layers,
-/// and biases 0.
-void reset_by_fan_out(nn::Module& network);
+/// and biases 0, those of convolutions where `with_biases`.
+void reset_by_fan_out(nn::Module& network, bool with_biases = true);
 
 }  // namespace aorta::models::detail

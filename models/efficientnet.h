@@ -3,18 +3,30 @@
 #include <aorta/nn/container.h>
 #include <aorta/nn/pooling.h>
 
+#include <span>
+
 // EfficientNet (Tan and Le 2019, "EfficientNet: Rethinking Model Scaling for Convolutional Neural
-// Networks") with torchvision's modules and parameter names, for images (N, 3, H, W).
+// Networks") and EfficientNetV2 (Tan and Le 2021, "EfficientNetV2: Smaller Models and Faster
+// Training") with torchvision's modules and parameter names, for images (N, 3, H, W).
 
 namespace aorta::models {
 
-/// How far the channels and the depth of B0 are scaled, and the numbers that go with it.
+/// Blocks behind one another, the first of which has the stride and other channels than it gives. A
+/// fused one has a convolution in place of the first two, and scales no channels.
+struct MBConvStage {
+  int64_t expansion, kernel_size, stride, channels, planes, blocks;
+  bool is_fused = false;
+};
+
+/// How far the channels and the depth of the stages are scaled, and the numbers that go with it.
 struct EfficientNetLayout {
   double width = 1, depth = 1;
   double dropout = 0.2;
   double norm_eps = 1e-5, norm_momentum = 0.1;
+  std::span<const MBConvStage> stages = {};  // where there are none, B0's
+  int64_t last_channels = 0;  // in front of the classifier; 0: four times the last stage's
 };
-/// The networks of the paper.
+/// The networks of the papers.
 inline constexpr EfficientNetLayout kEfficientNetB0{1.0, 1.0, 0.2};
 inline constexpr EfficientNetLayout kEfficientNetB1{1.0, 1.1, 0.2};
 inline constexpr EfficientNetLayout kEfficientNetB2{1.1, 1.2, 0.3};
@@ -23,6 +35,7 @@ inline constexpr EfficientNetLayout kEfficientNetB4{1.4, 1.8, 0.4};
 inline constexpr EfficientNetLayout kEfficientNetB5{1.6, 2.2, 0.4, 1e-3, 0.01};
 inline constexpr EfficientNetLayout kEfficientNetB6{1.8, 2.6, 0.5, 1e-3, 0.01};
 inline constexpr EfficientNetLayout kEfficientNetB7{2.0, 3.1, 0.5, 1e-3, 0.01};
+extern const EfficientNetLayout kEfficientNetV2S, kEfficientNetV2M, kEfficientNetV2L;
 
 /// (N, 3, H, W) -> (N, classes). In training each residual block is left out for a sample with a
 /// probability that grows from 0 to 0.2 with its depth (stochastic depth, Huang et al. 2016).

@@ -7,6 +7,7 @@
 #include <aorta/models/mlp.h>
 #include <aorta/models/mnasnet.h>
 #include <aorta/models/mobilenet.h>
+#include <aorta/models/regnet.h>
 #include <aorta/models/segmentation.h>
 #include <aorta/models/shufflenet.h>
 #include <aorta/models/squeezenet.h>
@@ -64,6 +65,10 @@ constexpr VisionTransformerOptions large_vision_transformer(int64_t patch_size) 
           .mlp_dim = 4096};
 }
 
+constexpr VisionTransformerOptions huge_vision_transformer() {
+  return {.patch_size = 14, .num_layers = 32, .num_heads = 16, .hidden_dim = 1280, .mlp_dim = 5120};
+}
+
 template <const VideoResNetLayout& layout>
 nn::AnyModule video_resnet(const ModelOptions& options) {
   return VideoResNet(layout, options.num_classes.value_or(400));
@@ -118,6 +123,24 @@ constexpr Entry kEntries[] = {
     {"efficientnet_b5", imagenet<EfficientNet, kEfficientNetB5>},
     {"efficientnet_b6", imagenet<EfficientNet, kEfficientNetB6>},
     {"efficientnet_b7", imagenet<EfficientNet, kEfficientNetB7>},
+    {"efficientnet_v2_s", imagenet<EfficientNet, kEfficientNetV2S>},
+    {"efficientnet_v2_m", imagenet<EfficientNet, kEfficientNetV2M>},
+    {"efficientnet_v2_l", imagenet<EfficientNet, kEfficientNetV2L>},
+    {"regnet_x_400mf", imagenet<RegNet, kRegNetX400MF>},
+    {"regnet_x_800mf", imagenet<RegNet, kRegNetX800MF>},
+    {"regnet_x_1_6gf", imagenet<RegNet, kRegNetX1_6GF>},
+    {"regnet_x_3_2gf", imagenet<RegNet, kRegNetX3_2GF>},
+    {"regnet_x_8gf", imagenet<RegNet, kRegNetX8GF>},
+    {"regnet_x_16gf", imagenet<RegNet, kRegNetX16GF>},
+    {"regnet_x_32gf", imagenet<RegNet, kRegNetX32GF>},
+    {"regnet_y_400mf", imagenet<RegNet, kRegNetY400MF>},
+    {"regnet_y_800mf", imagenet<RegNet, kRegNetY800MF>},
+    {"regnet_y_1_6gf", imagenet<RegNet, kRegNetY1_6GF>},
+    {"regnet_y_3_2gf", imagenet<RegNet, kRegNetY3_2GF>},
+    {"regnet_y_8gf", imagenet<RegNet, kRegNetY8GF>},
+    {"regnet_y_16gf", imagenet<RegNet, kRegNetY16GF>},
+    {"regnet_y_32gf", imagenet<RegNet, kRegNetY32GF>},
+    {"regnet_y_128gf", imagenet<RegNet, kRegNetY128GF>},
     {"densenet121", imagenet<DenseNet, kDenseNet121>},
     {"densenet161", imagenet<DenseNet, kDenseNet161>},
     {"densenet169", imagenet<DenseNet, kDenseNet169>},
@@ -126,6 +149,7 @@ constexpr Entry kEntries[] = {
     {"vit_b_32", vision_transformer<{.patch_size = 32}>},
     {"vit_l_16", vision_transformer<large_vision_transformer(16)>},
     {"vit_l_32", vision_transformer<large_vision_transformer(32)>},
+    {"vit_h_14", vision_transformer<huge_vision_transformer()>},
     {"convnext_tiny", imagenet<ConvNeXt, kConvNeXtTiny>},
     {"convnext_small", imagenet<ConvNeXt, kConvNeXtSmall>},
     {"convnext_base", imagenet<ConvNeXt, kConvNeXtBase>},

@@ -1,8 +1,8 @@
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/tests/core/elements.h>
+#include <aorta/tests/same_bits.h>
 
-#include <cstring>
 
 namespace aorta {
 namespace {
@@ -16,10 +16,6 @@ Tensor uneven(Dice& dice, const Shape& shape) {
   for (int64_t i = 0; i < x.numel(); ++i)
     data[i] = (static_cast<float>(dice(20000)) - 10000) * (dice(2) ? 1e-4f : 1e3f);
   return x;
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return std::memcmp(a.data(), b.data(), static_cast<size_t>(a.nbytes())) == 0;
 }
 
 // Row-major order, one addition after another: what the header promises.

@@ -9,10 +9,10 @@
 #include <aorta/core/ops/view.h>
 #include <aorta/tests/convolution_loops.h>
 #include <aorta/tests/cuda/gpu.h>
+#include <aorta/tests/same_bits.h>
 
 #include <array>
 #include <cmath>
-#include <cstring>
 
 using namespace aorta;
 using namespace aorta::convolution_loops;
@@ -50,12 +50,6 @@ Problem problem_of(int64_t batch, int64_t x_channels, int64_t y_channels, int64_
 // input, output (set above), kernel, stride, padding, dilation
 ConvDim dim(int64_t input, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
   return {input, 0, kernel, stride, padding, dilation};
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.cpu().contiguous(), y = b.cpu().contiguous();
-  return x.nbytes() == y.nbytes() &&
-         std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())) == 0;
 }
 
 }  // namespace

@@ -79,6 +79,17 @@ std::vector<Case> classifiers() {
       named("mobilenet_v3_small", ten, large),
       deeper("mobilenet_v3_large", ten, large),
       deeper("efficientnet_b0", ten, large),
+      {"efficientnet_v2",
+       [] {
+         static constexpr MBConvStage stages[] = {{1, 3, 1, 8, 8, 2, true},
+                                                  {4, 3, 2, 8, 16, 2, true},
+                                                  {4, 3, 2, 16, 24, 2},
+                                                  {6, 3, 1, 24, 32, 1}};
+         return nn::AnyModule(EfficientNet({1, 1, 0.2, 1e-3, 0.1, stages, 40}, 5));
+       },
+       {4, 3, 32, 32}},
+      deeper("regnet_x_400mf", ten, {4, 3, 64, 64}),
+      named("regnet_y_400mf", ten, {4, 3, 64, 64}),
       named("densenet121", ten, large),
       {"vision_transformer",
        [] {
@@ -276,8 +287,10 @@ std::string described(nn::Module& module) {
 // More than 60 million parameters: to draw them takes longer than what the others do in all.
 bool is_large(const std::string& name) {
   static const std::set<std::string> large{
-      "resnet152", "resnext101_32x8d", "resnext101_64x4d", "wide_resnet50_2", "wide_resnet101_2",
-      "alexnet",   "efficientnet_b7",  "convnext_base",    "convnext_large"};
+      "resnet152",        "resnext101_32x8d",  "resnext101_64x4d", "wide_resnet50_2",
+      "wide_resnet101_2", "alexnet",           "efficientnet_b7",  "convnext_base",
+      "convnext_large",   "efficientnet_v2_l", "regnet_x_32gf",    "regnet_y_16gf",
+      "regnet_y_32gf",    "regnet_y_128gf"};
   return large.count(name) > 0 || name.starts_with("vgg") || name.starts_with("vit_");
 }
 

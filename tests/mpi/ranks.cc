@@ -3,6 +3,7 @@
 #include <aorta/nn/parallel/distributed_data_parallel.h>
 #include <aorta/nn/parallel/fully_shard.h>
 #include <aorta/nn/parallel/local_comm.h>
+#include <aorta/tests/same_bits.h>
 
 #include <signal.h>
 #include <unistd.h>
@@ -29,12 +30,6 @@ Tensor of_rank(int rank, const Shape& shape, DType dtype) {
 }
 
 void must(bool right, const std::string& what) { check(right, "ranks", what, "another"); }
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.contiguous(), y = b.contiguous();
-  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
-         std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())) == 0;
-}
 
 using Call = std::function<Tensor(Communicator& end, int rank)>;
 

@@ -1,7 +1,9 @@
 #include <aorta/core/ops/random.h>
 #include <aorta/core/random.h>
 #include <aorta/models/convnext.h>
+#include <aorta/models/efficientnet.h>
 #include <aorta/models/make.h>
+#include <aorta/models/regnet.h>
 #include <aorta/models/vgg.h>
 #include <aorta/models/vision_transformer.h>
 #include <aorta/nn/init.h>
@@ -51,6 +53,16 @@ const std::vector<std::pair<std::string, std::function<nn::AnyModule()>>>& small
        [] {
          return nn::AnyModule(ConvNeXt({{1, 2, 1, 1}, {8, 12, 16, 20}, 0}, 3));
        }},
+      {"small_efficientnet_v2",
+       [] {
+         static constexpr MBConvStage stages[] = {
+             {1, 3, 1, 8, 8, 1, true}, {4, 3, 2, 8, 16, 1, true}, {4, 3, 2, 16, 24, 1}};
+         return nn::AnyModule(EfficientNet({1, 1, 0.2, 1e-3, 0.1, stages, 40}, 3));
+       }},
+      {"small_regnet",
+       [] {
+         return nn::AnyModule(RegNet({4, 8, 8, 2, 8, 0.25}, 3));
+       }},
   };
   return all;
 }
@@ -59,7 +71,7 @@ bool is_classifier(const std::string& name) {
   static const std::set<std::string> families{
       "resnet",     "resnext",      "wide_resnet", "alexnet",  "vgg",
       "mobilenet",  "efficientnet", "vit",         "densenet", "convnext",
-      "squeezenet", "shufflenet_v", "mnasnet",     "small_"};
+      "squeezenet", "shufflenet_v", "mnasnet",     "small_",   "regnet"};
   return std::any_of(families.begin(), families.end(),
                      [&](const std::string& family) { return name.starts_with(family); });
 }

@@ -6,6 +6,7 @@
 #include <aorta/models/mlp.h>
 #include <aorta/models/mnasnet.h>
 #include <aorta/models/mobilenet.h>
+#include <aorta/models/regnet.h>
 #include <aorta/models/resnet.h>
 #include <aorta/models/segmentation.h>
 #include <aorta/models/shufflenet.h>
@@ -148,6 +149,23 @@ void add_networks(std::vector<Target>& targets) {
               +[](int64_t a, int64_t first, int64_t other, double drop, bool good, const T& x) {
                 return ConvNeXt({layout_of<4>(a), {first, other, first, other}, drop},
                                 3)(picture_or(x, good));
+              }),
+          of(
+              "MBConvStage",
+              +[](const std::array<int64_t, 4>& sizes, int64_t channels, bool fused,
+                  int64_t classes, bool good, const T& x) {
+                const MBConvStage stages[] = {{sizes[0] % 7, sizes[1] % 6, sizes[2] % 4,
+                                               channels % 30, 8, sizes[3] % 3, fused}};
+                return EfficientNet({.stages = stages, .last_channels = 20},
+                                    classes)(picture_or(x, good));
+              }),
+          of(
+              "RegNet",
+              +[](int64_t depth, int64_t first, double slope, double step, int64_t group_width,
+                  double squeeze, bool good, const T& x) {
+                return RegNet(
+                    RegNetLayout{depth % 5, first % 100, slope, step, group_width, squeeze},
+                    3)(picture_or(x, good));
               }),
           of(
               "ShuffleNetV2",

@@ -16,6 +16,7 @@
 #include <aorta/tests/cuda/emulated/settings.h>
 #include <aorta/tests/cuda/emulated/stream.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/same_bits.h>
 
 #include <gtest/gtest.h>
 
@@ -86,11 +87,6 @@ std::vector<std::string> names_of_engines(const Work& work) {
 }
 
 bool by_cudnn(const std::string& name) { return name.starts_with("cuDNN engine "); }
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.cpu().contiguous(), y = b.cpu().contiguous();
-  return std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())) == 0;
-}
 
 }  // namespace
 

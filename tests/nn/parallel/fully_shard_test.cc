@@ -8,6 +8,7 @@
 #include <aorta/nn/parallel/fully_shard.h>
 #include <aorta/tests/nn/parallel/block_net.h>
 #include <aorta/tests/nn/parallel/ranks.h>
+#include <aorta/tests/same_bits.h>
 
 #include <gtest/gtest.h>
 

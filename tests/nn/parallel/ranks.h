@@ -5,7 +5,6 @@
 #include <aorta/nn/parallel/local_comm.h>
 #include <aorta/tests/error_text.h>
 
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -29,13 +28,6 @@ inline std::vector<std::string> on_ranks(int size, const CommOptions& options,
 /// What on_ranks gives where nothing failed.
 inline std::vector<std::string> no_errors(int size) {
   return std::vector<std::string>(static_cast<size_t>(size), kNoError);
-}
-
-/// Whether two tensors have one shape and dtype, and the same bits.
-inline bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  if (x.shape() != y.shape() || x.dtype() != y.dtype()) return false;
-  return x.numel() == 0 || std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())) == 0;
 }
 
 }  // namespace aorta

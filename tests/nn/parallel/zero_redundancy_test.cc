@@ -2,6 +2,7 @@
 #include <aorta/aorta.h>
 #include <aorta/optim/zero_redundancy.h>
 #include <aorta/tests/nn/parallel/ranks.h>
+#include <aorta/tests/same_bits.h>
 
 #include <gtest/gtest.h>
 
