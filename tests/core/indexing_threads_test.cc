@@ -3,7 +3,6 @@
 #include <aorta/tests/core/elements.h>
 #include <aorta/tests/same_bits.h>
 
-
 namespace aorta {
 namespace {
 

@@ -89,7 +89,7 @@ std::vector<Case> classifiers() {
        },
        {4, 3, 32, 32}},
       deeper("regnet_x_400mf", ten, {4, 3, 64, 64}),
-      named("regnet_y_400mf", ten, {4, 3, 64, 64}),
+      deeper("regnet_y_400mf", ten, {4, 3, 64, 64}),
       named("densenet121", ten, large),
       {"vision_transformer",
        [] {
