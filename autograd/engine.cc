@@ -44,6 +44,8 @@ void after_backward(std::function<void(const std::exception_ptr& error)> functio
 bool is_in_backward() { return pass_of_thread != nullptr; }
 bool backward_accumulates() { return pass_of_thread && pass_of_thread->accumulates_all(); }
 
+bool backward_adds() { return pass_of_thread && pass_of_thread->adds(); }
+
 BackwardPass::BackwardPass(std::span<const Tensor> outputs, std::span<const Tensor> gradients,
                            const char* op) {
   check(!outputs.empty(), op, "at least one output must be given", 0);

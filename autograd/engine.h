@@ -18,6 +18,8 @@ bool is_in_backward();
 /// Whether the pass that this thread is in adds to grad() of every leaf that it reaches, and
 /// records nothing: then a gradient may come at its end.
 bool backward_accumulates();
+/// Whether its gradients reach grad(), if not of all leaves: grad()'s don't.
+bool backward_adds();
 
 /// One backward pass over a graph: counts, for every node that is reached, the edges that lead to
 /// it, then runs the nodes whose gradients are whole, youngest first. No recursion.
@@ -52,6 +54,7 @@ class BackwardPass {
     at_end_.push_back(std::move(function));
   }
   bool accumulates_all() const { return places_.empty() && !leaves_ && !create_graph_; }
+  bool adds() const { return places_.empty() || accumulates_; }
   /// After run(): one a place of capture(); undefined where none arrived.
   std::vector<Tensor>& captured() { return captured_; }
 

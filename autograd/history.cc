@@ -1,6 +1,7 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/history.h>
 #include <aorta/autograd/record.h>
+#include <aorta/autograd/shard.h>
 #include <aorta/core/allocator.h>
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/ops/complex.h>
@@ -466,7 +467,28 @@ Tensor keep_before_write(const Tensor& self) {
   return edge.node ? with_edge(kept, edge) : kept;
 }
 
+namespace {
+
+// A part of a parameter is no operand of what takes the whole one: of a layer whose forward() was
+// called directly, or of a module outside of the one that was sharded.
+void check_parts(const Node& node, std::span<const Tensor* const> inputs) {
+  for (const Tensor* const part : inputs) {
+    const LeafNode* const leaf = part && part->defined() ? leaf_node(*part, false) : nullptr;
+    if (!leaf || !leaf->shard) continue;
+    for (const Tensor* const other : inputs)
+      check(!other || !other->defined() || other->dim() == 0 || other->shape() == part->shape(),
+            node.description().c_str(),
+            "a parameter of fully_shard's must be used in the module that was sharded, which is "
+            "called",
+            "a part ", part->shape(), " of it");
+  }
+}
+
+}  // namespace
+
 void connect(Node& node, std::span<const Tensor* const> inputs) {
+  if (are_shards()) [[unlikely]]
+    check_parts(node, inputs);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] && inputs[i]->defined()) node.edges()[i] = edge_of(*inputs[i]);
   }

@@ -48,10 +48,12 @@ struct CollectiveRecord {
   int64_t bytes = 0;
   std::string engine;      // of tensors on GPUs: "NCCL", or "the CPU" and why
   std::string path;        // the module that was running
+  std::string subject;     // CollectiveSubject's
   int64_t entered_ns = 0;  // nanoseconds_now()
   int64_t left_ns = 0;     // 0: not yet
 
-  /// "all_reduce 3 of f32 [4,3], sum": what must be equal in all ranks.
+  /// "all_reduce 3 of f32 [4,3], sum": what must be equal in all ranks. Behind it, where there is
+  /// one, the subject: "..., for part 2".
   std::string call() const;
 };
 /// call(), the bytes, the engine, the module, and how long it took or takes.
@@ -237,6 +239,20 @@ class Communicator {
   std::shared_ptr<Devices> devices_;  // the duplicates' too
   const std::shared_ptr<Duplicates> duplicates_;
   std::shared_ptr<void> companion_;
+};
+
+/// While it lives, collectives of this thread are about `subject`, which ranks compare too: tensors
+/// of one shape and dtype would be taken for each other.
+class CollectiveSubject {
+ public:
+  [[nodiscard]] explicit CollectiveSubject(const std::string& subject);
+  ~CollectiveSubject();
+  CollectiveSubject(const CollectiveSubject&) = delete;
+  CollectiveSubject& operator=(const CollectiveSubject&) = delete;
+
+ private:
+  const std::string* outer_;
+  const std::string subject_;
 };
 
 /// What no computation hides of the collectives that a profiler has seen: the share of thread 0's

@@ -1,5 +1,6 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/history.h>
+#include <aorta/autograd/shard.h>
 #include <aorta/core/module_path.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/nn/module.h>
@@ -308,6 +309,7 @@ void Module::unshare() {
         copy;  // the original stays alive until the end, so that its address is its own
   };
   std::map<const TensorImpl*, Copied> copies;
+  for (const Tensor& parameter : parameters()) autograd::check_whole("clone", parameter);
   const auto replace = [&](Tensor& tensor) {
     Copied& copied = copies[&tensor.impl()];
     if (!copied.copy.defined()) {

@@ -113,7 +113,8 @@ LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions&
     }
     const autograd::Shard* const shard = autograd::shard_of(entry.tensor);
     const bool is_whole = shard && found->second.shape() == shard->whole();
-    const Tensor value = is_whole ? shard->part_of(found->second) : found->second;
+    Tensor value = is_whole ? shard->part_of(found->second) : found->second;
+    if (is_whole && options.assign) value = value.clone();  // of its rows alone
     given.erase(found);
     if (value.is_meta() && !entry.tensor.is_meta()) {
       kinds.push_back(quote(entry.name) + " without memory");

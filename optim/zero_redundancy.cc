@@ -1,4 +1,5 @@
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/shard.h>
 #include <aorta/core/empty.h>
 #include <aorta/core/io/state_format.h>
 #include <aorta/core/ops/creation.h>
@@ -68,6 +69,8 @@ ZeroRedundancyOptimizer::ZeroRedundancyOptimizer(List<Tensor> parameters, Commun
     : parameters_(std::move(parameters)), group_(group) {
   check(parameters_.size() >= static_cast<size_t>(group.size()), "ZeroRedundancyOptimizer",
         "there must be a parameter a rank", parameters_.size(), " for ", group.size());
+  for (const Tensor& parameter : parameters_)
+    autograd::check_whole("ZeroRedundancyOptimizer", parameter);
   owners_ = deal(parameters_, group.size());
   std::vector<Tensor> mine;
   for (size_t i = 0; i < parameters_.size(); ++i) {

@@ -24,6 +24,7 @@ namespace {
 constexpr const char* kCollectiveNames[] = {"all_reduce", "broadcast", "all_gather",
                                             "reduce_scatter", "barrier"};
 
+thread_local constinit const std::string* subject_of_thread = nullptr;
 thread_local constinit Communicator* communicator_of_thread = nullptr;
 constinit std::atomic<CollectiveLibrary*> library_of_plugin = nullptr;
 
@@ -112,6 +113,12 @@ std::string to_string(ReduceOp op) {
   return kNames[static_cast<size_t>(op)];
 }
 
+CollectiveSubject::CollectiveSubject(const std::string& subject)
+    : outer_(subject_of_thread), subject_(subject) {
+  subject_of_thread = &subject_;
+}
+CollectiveSubject::~CollectiveSubject() { subject_of_thread = outer_; }
+
 std::string CollectiveRecord::call() const {
   std::string text = to_string(collective) + " ";
   detail::append(text, number);
@@ -122,7 +129,7 @@ std::string CollectiveRecord::call() const {
     text += ", from rank ";
     detail::append(text, int64_t{root});
   }
-  return text;
+  return subject.empty() ? text : text + ", for " + subject;
 }
 
 std::string to_string(const CollectiveRecord& record) {
@@ -159,6 +166,7 @@ class Communicator::Entry {
       record_.bytes = tensor.nbytes();
     }
     if (const Ref<ModulePath>& path = module_path()) record_.path = path->to_string();
+    if (subject_of_thread) record_.subject = *subject_of_thread;
     record_.entered_ns = nanoseconds_now();
     {
       const std::lock_guard lock(records_.mutex);

@@ -43,6 +43,8 @@ class CollectiveThread {
   };
   /// The group that tasks get.
   const Communicator& group() const { return *group_; }
+  /// Counts the parts of networks that have been divided among the group.
+  int64_t next_number() { return numbers_++; }
   /// Runs `task(group)`, a group of the same ranks, behind what the current stream of `device` has
   /// queued so far.
   std::shared_ptr<Task> launch(Device device, std::function<void(Communicator& group)> task);
@@ -53,6 +55,7 @@ class CollectiveThread {
   Communicator& parent_;
   const std::unique_ptr<Communicator> group_;
   std::vector<Stream> streams_;  // of GPUs
+  int64_t numbers_ = 0;
   std::unique_ptr<TaskThread> thread_;
 };
 

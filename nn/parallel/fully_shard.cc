@@ -15,8 +15,10 @@ void cast(std::vector<Tensor>& tensors, DType dtype) {
 
 void fully_shard(Module& module, Communicator& group, const FullyShardOptions& options) {
   check(!ShardedUnit::of(module), kOp, "a module must be sharded once", module.type_name());
-  detail::Parametrizations::in(module).scope =
-      std::make_shared<ShardedUnit>(module, group, options);
+  const auto unit = std::make_shared<ShardedUnit>(module, group, options);
+  const auto scope = std::make_shared<ShardedScope>(unit);
+  unit->set_owner(scope);
+  detail::Parametrizations::in(module).scope = scope;
   const MixedPrecisionPolicy& policy = options.mp_policy;
   if (policy.param_dtype && policy.cast_forward_inputs) {
     module.register_forward_pre_hook(

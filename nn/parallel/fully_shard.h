@@ -10,11 +10,10 @@ namespace aorta::nn {
 /// The dtypes in which a sharded module computes, as PyTorch's class of that name. The parameters
 /// stay of theirs, and the optimizer's state with them.
 struct MixedPrecisionPolicy {
-  std::optional<DType> param_dtype;  // in which parameters are gathered; theirs where it is none
-  std::optional<DType>
-      reduce_dtype;  // in which gradients are reduced; param_dtype where it is none
-  std::optional<DType> output_dtype;  // of floating outputs; as they come where it is none
-  bool cast_forward_inputs = true;    // floating inputs become param_dtype
+  std::optional<DType> param_dtype = {};   // parameters are gathered in it; theirs where it is none
+  std::optional<DType> reduce_dtype = {};  // gradients are reduced in it; else in param_dtype
+  std::optional<DType> output_dtype = {};  // of floating outputs; as they come where it is none
+  bool cast_forward_inputs = true;         // floating inputs become param_dtype
 };
 
 /// The options of fully_shard, with PyTorch's names and defaults.
@@ -46,18 +45,20 @@ struct FullyShardOptions {
 /// From then on a parameter (N, *) is this rank's ceil(N / size()) rows, or what is left of them;
 /// it stays the object that it was. When the module is called, its parameters are gathered, and are
 /// whole until the call ends. A backward pass gathers them again and leaves in grad() this rank's
-/// rows of the mean over the ranks' gradients: the bits that DistributedDataParallel gives, and so
-/// are those of any optimizer that works element by element. Of the others Muon, Adafactor and
-/// LBFGS refuse; `clip_grad_norm_` and `GradScaler` ask the other ranks.
+/// rows of the mean over the ranks' gradients: the bits that DistributedDataParallel gives where a
+/// module runs once in a pass and without Autocast, and so are those of any optimizer that works
+/// element by element. Of the others Muon, Adafactor, LBFGS and ZeroRedundancyOptimizer refuse;
+/// `clip_grad_norm_` and `GradScaler` ask the other ranks, `get_total_norm` of gradients doesn't.
 ///
-/// The module is called, `net(x)`, never its forward() directly. All ranks make the same calls of
-/// the same modules; a rank that fails ends the group. All take rank 0's parameters and buffers
-/// first, but for a module on "meta". Buffers are each rank's own; SyncBatchNorm's are the group's.
+/// The module is called, `net(x)`, never its forward() directly, by one thread at a time, its
+/// copies too. It doesn't write to its parameters meanwhile. All ranks make the same calls of the
+/// same modules; one whose backward pass fails ends the group. All take rank 0's parameters and
+/// buffers first, but for a module on "meta". Buffers are each rank's own; SyncBatchNorm's are the
+/// group's. Under Autocast the graph keeps its casts of whole parameters: `mp_policy` doesn't.
 ///
 /// `state_dict()` has this rank's parts; `full_state_dict()` the whole tensors, and
-/// `load_state_dict()` takes either. It keeps a reference of `group`.
-///
-/// A step with parts can't be captured.
+/// `load_state_dict()` takes either. It keeps a reference of `group`. A step with parts can't be
+/// captured, a module with parts not be cloned, and Embedding's gradient not be sparse.
 ///
 /// Errors: a module that is sharded already; parameters of several dtypes or devices; one that a
 /// module outside of this one has too, when that is called.
@@ -67,8 +68,8 @@ void fully_shard(Module& module, Communicator& group, const FullyShardOptions& o
 bool is_fully_sharded(const Module& module);
 
 /// Whether backward passes reduce the gradients of this module and of those inside it. Those that
-/// don't keep whole gradients, which the next one that does adds: several small batches as a large
-/// one.
+/// don't keep whole gradients, which the next one that does, and that the module is part of, adds:
+/// several small batches as a large one. zero_grad() leaves them.
 void set_requires_gradient_sync(Module& module, bool requires_gradient_sync);
 
 }  // namespace aorta::nn

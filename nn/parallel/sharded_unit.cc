@@ -46,34 +46,35 @@ Tensor alias(const Tensor& memory, const Shape& shape, const Strides& strides, i
 
 ShardedUnit* ShardedUnit::of(const Module& module) {
   const auto& computed = detail::Parametrizations::of(module);
-  return computed ? dynamic_cast<ShardedUnit*>(computed->scope.get()) : nullptr;
+  const auto* const scope =
+      computed ? dynamic_cast<const ShardedScope*>(computed->scope.get()) : nullptr;
+  return scope ? &scope->unit() : nullptr;
 }
 
 ShardedUnit::ShardedUnit(Module& module, Communicator& group, const FullyShardOptions& options)
     : group_(group), options_(options), name_(module.type_name()) {
   each_parameter(module, "", [&](const std::string& name, const Tensor* leaf) {
-    check(!autograd::shard_of(*leaf), kOp,
-          "parameters that are one must be sharded together, with a module that has all of them",
-          name_, " and ", name);
+    check(
+        !autograd::shard_of(*leaf), kOp,
+        "modules inside must be sharded first, and a parameter that several have with all of them",
+        name_, " and ", name);
     const bool known = std::any_of(parts_.begin(), parts_.end(),
                                    [&](const Part& part) { return part.leaf.is_same(*leaf); });
     if (!known) parts_.push_back({.name = name, .leaf = *leaf});
   });
-  for (const Part& part : parts_) {
+  for (const Part& part : parts_)
     check(is_floating(part.leaf.dtype()), kOp, "parameters must be floating", part.name, " of ",
           part.leaf.dtype());
-    const Tensor& first = parts_[0].leaf;
-    check(part.leaf.dtype() == first.dtype() && part.leaf.device() == first.device(), kOp,
-          "parameters that are gathered together must be of one dtype and device", part.name,
-          " of ", part.leaf.dtype(), " on ", part.leaf.device(), " beside ", first.dtype(), " on ",
-          first.device());
-  }
+  check_alike();
   for (const auto& dtype : {options.mp_policy.param_dtype, options.mp_policy.reduce_dtype,
                             options.mp_policy.output_dtype})
     check(!dtype || is_floating(*dtype), kOp, "the dtypes of mp_policy must be floating",
           dtype.value_or(DType::f32));
   if (!parts_.empty()) device_ = parts_[0].leaf.device();
-  if (group.size() > 1) CollectiveThread::of(group);
+  subject_ = "part ";
+  aorta::detail::append(subject_,
+                        group.size() > 1 ? CollectiveThread::of(group).next_number() : int64_t{0});
+  if (!parts_.empty()) subject_ += " with " + parts_[0].name;
   const NoGradGuard no_grad;
   // One by one, so that where the ranks' modules differ the error names the tensor.
   NamedTensors buffers = module.named_buffers();
@@ -120,9 +121,12 @@ ShardedUnit::Errand ShardedUnit::launch(std::function<Tensors(Communicator&)> wo
   kernel::refuse_in_capture(kOp, "a captured step must have whole parameters", "parts of them");
   const auto result = std::make_shared<Tensors>();
   return {CollectiveThread::of(group_).launch(
-              device(), [result, self = shared_from_this(),
-                         work = std::move(work)](Communicator& group) { *result = work(group); }),
-          result};
+              device(),
+              [result, self = shared_from_this(), work = std::move(work)](Communicator& group) {
+                const CollectiveSubject subject(self->subject_);
+                *result = work(group);
+              }),
+          result, versions()};
 }
 
 ShardedUnit::Tensors ShardedUnit::result_of(const Errand& errand, const char* what) const {
@@ -163,32 +167,55 @@ void ShardedUnit::end_order(bool backward) {
   order = {};
 }
 
-// The gathered parameters; those of the unit that most likely comes next are under way then.
-ShardedUnit::Tensors ShardedUnit::obtain() {
+// Module::to may have made them differ.
+void ShardedUnit::check_alike() const {
+  if (parts_.empty()) return;
+  const Tensor& first = parts_[0].leaf;
+  for (const Part& part : parts_)
+    check(part.leaf.dtype() == first.dtype() && part.leaf.device() == first.device(), kOp,
+          "parameters that are gathered together must be of one dtype and device", part.name,
+          " of ", part.leaf.dtype(), " on ", part.leaf.device(), " beside ", first.dtype(), " on ",
+          first.device());
+}
+
+ShardedUnit::Errand ShardedUnit::begin_gathering() const {
+  return launch([this](Communicator& group) { return gather(group); });
+}
+
+// The gathered parameters; those of the unit that came next the last time are under way then.
+ShardedUnit::Gathered ShardedUnit::obtain() {
   if (parts_.empty()) return {};
-  if (group_.size() == 1 || device().type == DeviceType::meta) return gather(group_);
+  check_alike();
   const bool backward = autograd::is_in_backward();
   Order& order = order_of(backward);
   const auto self = shared_from_this();
   if (const auto last = order.last.lock(); last && last != self) {
     last->next_[backward] = self;
-    if (!last->requires_gradient()) last->again_.clear();  // no reduction will
+    // Where no reduction comes, or nobody knows when.
+    if (!last->requires_gradient() || !autograd::backward_accumulates()) last->again_ = {};
   }
   order.last = self;
-  Errand mine = std::exchange(order.errand, {});
-  if (mine.task && order.ahead.lock() != self) {
-    mine.task->settle();
-    mine = {};
+  Gathered mine{.versions = versions()};
+  if (group_.size() == 1 || device().type == DeviceType::meta) {
+    mine.memory = gather(group_);
+  } else {
+    Errand errand = std::exchange(order.errand, {});
+    // Of another unit, or of values that the program has changed meanwhile, on all ranks alike.
+    if (errand.task && (order.ahead.lock() != self || errand.versions != mine.versions)) {
+      errand.task->settle();
+      errand = {};
+    }
+    if (!errand.task) errand = begin_gathering();
+    const auto next = next_[backward].lock();
+    if (next && next->has_module() && &next->group_ == &group_) {
+      next->check_alike();
+      order.ahead = next;
+      order.errand = next->begin_gathering();
+    }
+    mine.memory = result_of(errand, "all_gather");
   }
-  const auto gathering = [](const ShardedUnit* unit) {
-    return unit->launch([unit](Communicator& group) { return unit->gather(group); });
-  };
-  if (!mine.task) mine = gathering(this);
-  if (const auto next = next_[backward].lock(); next && &next->group_ == &group_) {
-    order.ahead = next;
-    order.errand = gathering(next.get());
-  }
-  return result_of(mine, "all_gather");
+  for (const Tensor& tensor : mine.memory) mine.written.push_back(tensor.version());
+  return mine;
 }
 
 Tensor ShardedUnit::whole(const Tensors& memory, size_t part) const {
@@ -202,16 +229,15 @@ Tensor ShardedUnit::whole(const Tensors& memory, size_t part) const {
 // The whole parameters, with the gathering as their history.
 ShardedUnit::Tensors ShardedUnit::recorded(const Tensors& memory) {
   Tensors all;
-  std::vector<const Tensor*> leaves;
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    all.push_back(whole(memory, i));
-    leaves.push_back(&parts_[i].leaf);
-  }
+  for (size_t i = 0; i < parts_.size(); ++i) all.push_back(whole(memory, i));
   if (!requires_gradient() || !grad_enabled()) return all;
-  const auto node = autograd::make_node(
-      kOp, leaves, all.size(),
-      [self = shared_from_this()](autograd::Gradients& gradients) { self->reduce(gradients); });
+  const auto reduce = [self = shared_from_this()](autograd::Gradients& gradients) {
+    self->reduce(gradients);
+  };
+  const auto node =
+      autograd::FunctionNode<decltype(reduce)>::make(kOp, all.size(), all.size(), reduce);
   for (size_t i = 0; i < all.size(); ++i) {
+    node->edges()[i] = autograd::edge_of(parts_[i].leaf);
     if (parts_[i].leaf.requires_grad())
       autograd::set_history(all[i], node, static_cast<uint32_t>(i));
     else
@@ -233,12 +259,12 @@ void ShardedUnit::enter(const Module& module) {
         name);
     places.emplace_back(place, static_cast<size_t>(part - parts_.begin()));
   });
-  memory_ = again_.empty() ? obtain() : again_;
+  now_ = again_.memory.empty() ? obtain() : again_;
   if (autograd::is_in_backward()) {  // which needs them again, where a part is computed again
     watch_pass();
-    again_ = memory_;
+    again_ = now_;
   }
-  const Tensors all = recorded(memory_);
+  const Tensors all = recorded(now_.memory);
   for (const auto& [place, part] : places) {
     places_.emplace_back(place, *place);
     *place = all[part];
@@ -257,30 +283,33 @@ void ShardedUnit::leave() {
   scope_.reset();
   for (const auto& [place, leaf] : places_) *place = leaf;
   places_.clear();
-  memory_.clear();
+  now_ = {};
 }
 
 // The graph keeps what a saved parameter is, and not the parameter.
 std::any ShardedUnit::pack(const Tensor& tensor) const {
-  for (size_t i = 0; i < memory_.size(); ++i) {
-    if (!memory_[i].shares_storage(tensor) || tensor.dtype() != memory_[i].dtype()) continue;
+  for (size_t i = 0; i < now_.memory.size(); ++i) {
+    const Tensor& memory = now_.memory[i];
+    if (!memory.shares_storage(tensor) || tensor.dtype() != memory.dtype()) continue;
+    check(memory.version() == now_.written[i], kOp,
+          "a module must not write to its parameters, which are gathered anew", name_);
     return View{.memory = i,
                 .shape = tensor.shape(),
                 .strides = tensor.strides(),
-                .offset = tensor.impl().offset - memory_[i].impl().offset,
-                .versions = versions()};
+                .offset = tensor.impl().offset - memory.impl().offset,
+                .versions = now_.versions};
   }
   return {};
 }
 
 Tensor ShardedUnit::unpack(const std::any& packed) {
   const auto& view = std::any_cast<const View&>(packed);
+  watch_pass();
   check(view.versions == versions(), kOp,
         "parameters must stay as they are between the forward and the backward pass",
         "changed ones");
-  watch_pass();
-  if (again_.empty()) again_ = obtain();
-  return alias(again_[view.memory], view.shape, view.strides, view.offset);
+  if (again_.memory.empty()) again_ = obtain();
+  return alias(again_.memory[view.memory], view.shape, view.strides, view.offset);
 }
 
 // Who fails in a pass ends the group, for the others would wait.
@@ -288,7 +317,8 @@ void ShardedUnit::watch_pass() {
   if (std::exchange(is_in_pass_, true)) return;
   autograd::after_backward([self = shared_from_this()](const std::exception_ptr& error) {
     self->is_in_pass_ = false;
-    self->again_.clear();
+    self->again_ = {};
+    end_order(true);
     try {
       if (error) std::rethrow_exception(error);
       self->deliver();
@@ -299,25 +329,30 @@ void ShardedUnit::watch_pass() {
       if (!error) throw;
     }
     self->reduction_ = {};
-    end_order(true);
   });
 }
 
-// With what earlier passes have left; undefined where there is none.
-ShardedUnit::Tensors ShardedUnit::whole_gradients(autograd::Gradients& gradients) {
+// With what earlier passes have left for grad(), where this one adds to it; undefined where there
+// is none. Where they aren't reduced they are left too.
+ShardedUnit::Tensors ShardedUnit::whole_gradients(autograd::Gradients& gradients, bool reduces) {
+  const DType dtype = options_.mp_policy.reduce_dtype.value_or(gathered_dtype());
   Tensors all(parts_.size());
   std::string missing;
   for (size_t i = 0; i < parts_.size(); ++i) {
+    if (!gradients.wanted(i)) continue;
     Tensor& left = parts_[i].unreduced;
     if (gradients.has_output(i)) all[i] = gradients.output(i);
-    if (!syncs_) {
-      if (all[i].defined()) left = left.defined() ? left + all[i] : all[i].clone();
+    if (!reduces) {
+      if (all[i].defined())
+        left = left.defined() ? left + all[i].to(dtype)
+                              : all[i].to(ToOptions{.dtype = dtype, .copy = true});
       continue;
     }
-    if (left.defined()) all[i] = all[i].defined() ? left + all[i] : left;
-    left = {};
-    if (!all[i].defined() && gradients.wanted(i))
-      missing += (missing.empty() ? "" : ", ") + parts_[i].name;
+    if (left.defined() && autograd::backward_adds()) {
+      all[i] = all[i].defined() ? left + all[i].to(dtype) : left;
+      left = {};
+    }
+    if (!all[i].defined()) missing += (missing.empty() ? "" : ", ") + parts_[i].name;
   }
   check(missing.empty() || options_.find_unused_parameters, kOp,
         "every parameter must get a gradient, or find_unused_parameters be set", "none of ",
@@ -327,7 +362,8 @@ ShardedUnit::Tensors ShardedUnit::whole_gradients(autograd::Gradients& gradients
 
 // The rows of this rank of the mean of all ranks' gradients, as the leaves want them; undefined
 // where no rank has one.
-ShardedUnit::Tensors ShardedUnit::reduced(Communicator& group, const Tensors& gradients) const {
+ShardedUnit::Tensors ShardedUnit::reduced(Communicator& group, const Tensors& gradients,
+                                          const std::vector<bool>& wanted) const {
   const NoGradGuard no_grad;
   const auto count = static_cast<int64_t>(parts_.size());
   const int64_t flags = options_.find_unused_parameters ? count : 0;
@@ -344,11 +380,12 @@ ShardedUnit::Tensors ShardedUnit::reduced(Communicator& group, const Tensors& gr
   const ModuleScope scope(parts_[0].name);
   if (group.size() > 1 && !mean.is_meta()) mean = group.reduce_scatter(mean, ReduceOp::mean);
   std::vector<double> used(parts_.size(), 1);
-  if (flags > 0) used = mean[0].narrow(0, elements_, flags).to(DType::f64).to_vector<double>();
+  if (flags > 0 && !mean.is_meta())
+    used = mean[0].narrow(0, elements_, flags).to(DType::f64).to_vector<double>();
   Tensors rows(parts_.size());
   for (size_t i = 0; i < parts_.size(); ++i) {
     const Tensor& leaf = parts_[i].leaf;
-    if (used[i] == 0 || !leaf.requires_grad()) continue;
+    if (used[i] == 0 || !wanted[i]) continue;
     rows[i] = empty_strided(leaf.shape(), leaf.strides(),
                             {.dtype = leaf.dtype(), .device = leaf.device()});
     rows[i].copy_(parts_[i].shard->rows_in(mean, parts_[i].start));
@@ -369,19 +406,23 @@ void ShardedUnit::reduce(autograd::Gradients& gradients) {
   watch_pass();
   check(!grad_enabled(), kOp, "a gradient of a gradient can't be had of sharded parameters",
         "create_graph");
-  again_.clear();
-  Tensors all = whole_gradients(gradients);
-  if (!syncs_) {
+  again_ = {};
+  const bool reduces = syncs_ || !autograd::backward_adds();
+  Tensors all = whole_gradients(gradients, reduces);
+  if (!reduces) {
     for (size_t i = 0; i < parts_.size(); ++i) gradients.leave_out(i);
     return;
   }
   deliver();  // the module has run twice
+  std::vector<bool> wanted;
+  for (size_t i = 0; i < parts_.size(); ++i) wanted.push_back(gradients.wanted(i));
   Tensors rows;
   if (group_.size() == 1 || device().type == DeviceType::meta) {
-    rows = reduced(group_, all);
+    rows = reduced(group_, all, wanted);
   } else {
-    reduction_ =
-        launch([this, all = std::move(all)](Communicator& group) { return reduced(group, all); });
+    reduction_ = launch([this, all = std::move(all), wanted](Communicator& group) {
+      return reduced(group, all, wanted);
+    });
     if (may_come_late()) {
       for (size_t i = 0; i < parts_.size(); ++i) gradients.leave_out(i);
       return;

@@ -2,6 +2,7 @@
 #include <aorta/aorta.h>
 #include <aorta/nn/parallel/distributed_data_parallel.h>
 #include <aorta/nn/parallel/fully_shard.h>
+#include <aorta/optim/zero_redundancy.h>
 #include <aorta/tests/nn/parallel/block_net.h>
 #include <aorta/tests/nn/parallel/ranks.h>
 #include <aorta/tests/same_bits.h>
@@ -57,8 +58,8 @@ TEST(FullyShard, WhatItRefuses) {
         "DistributedDataParallel: parameters must be whole, and not parts of fully_shard's, got "
         "[" +
             std::to_string(end.rank() == 0 ? 4 : 3) + ",12] of [7,12]");
-    const BlockNet copy = clone(own);
-    EXPECT_NE(refused([&] { copy(words(0, 0)); }).find("none of a clone"), std::string::npos);
+    EXPECT_NE(refused([&] { clone(own); }).find("clone: parameters must be whole"),
+              std::string::npos);
     own.head.bias = zeros({2}).requires_grad_();
     EXPECT_EQ(
         refused([&] { own(words(0, 0)); }),
@@ -81,8 +82,8 @@ TEST(FullyShard, WhatItRefuses) {
     fully_shard(tied[0], end);
     EXPECT_EQ(
         refused([&] { fully_shard(tied, end); }),
-        "fully_shard: parameters that are one must be sharded together, with a module that has "
-        "all of them, got Sequential and 1.weight");
+        "fully_shard: modules inside must be sharded first, and a parameter that several have "
+        "with all of them, got Sequential and 1.weight");
     Sequential mixed(Linear(2, 2), Linear(2, 2));
     mixed[1].to(f64);
     EXPECT_EQ(
@@ -135,6 +136,93 @@ TEST(FullyShard, WhatItRefuses) {
     optimizer.step();
   });
   EXPECT_NE(adafactor[0].find("parameters must be whole"), std::string::npos) << adafactor[0];
+}
+
+// Experts of one shape, which ranks use in another order of gradients.
+struct TwoExperts : Module {
+  Linear a{*this, "a", 2, 2, {.bias = false}};
+  Linear b{*this, "b", 2, 2, {.bias = false}};
+  bool uses_b = false;
+  Tensor forward(const Tensor& x) const override {
+    const Tensor y = a(x), z = b(x * 10);
+    return uses_b ? z : y;
+  }
+};
+
+TEST(FullyShard, PartsOfOneShapeAreNotTakenForEachOther) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [](Communicator& end) {
+    TwoExperts own;
+    own.uses_b = end.rank() == 1;
+    fully_shard(own.a, end, {.find_unused_parameters = true});
+    fully_shard(own.b, end, {.find_unused_parameters = true});
+    fully_shard(own, end);
+    own(ones({1, 2})).sum().backward();
+  });
+  for (const std::string& error : errors) {
+    EXPECT_NE(error.find("ranks must make the same call"), std::string::npos) << error;
+    EXPECT_NE(error.find(", for part 0 with weight"), std::string::npos) << error;
+    EXPECT_NE(error.find(", for part 1 with weight"), std::string::npos) << error;
+  }
+}
+
+TEST(FullyShard, PartsAreNoOperandsOfOthers) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [](Communicator& end) {
+    Sequential own(Embedding(6, 4), Linear(4, 4));
+    for (Module* const layer : own.children()) fully_shard(*layer, end);
+    fully_shard(own, end);
+    const auto& embedding = dynamic_cast<const Embedding&>(own[0]);
+    const auto& layer = dynamic_cast<const Linear&>(own[1]);
+    const Tensor x = own(tensor({0, 1, 2, 3, 5}));
+    const std::string rest =
+        "a parameter of fully_shard's must be used in the module that was sharded, which is "
+        "called, "
+        "got a part ";
+    const std::string tied = error_of([&] { linear(x, embedding.weight); });
+    EXPECT_NE(tied.find(rest + "[3,4] of it"), std::string::npos) << tied;
+    const std::string direct = error_of([&] { layer.forward(x); });
+    EXPECT_NE(direct.find(rest), std::string::npos) << direct;
+    // Those that add its rows to a loss are.
+    (x.sum() + 0.5 * layer.weight.square().sum()).backward();
+    const std::string zero = error_of([&] {
+      optim::ZeroRedundancyOptimizer optimizer(own.parameters(), end, [](const auto& mine) {
+        return std::make_unique<optim::SGD>(mine, optim::SGDOptions{.lr = 1});
+      });
+    });
+    EXPECT_NE(zero.find("ZeroRedundancyOptimizer: parameters must be whole"), std::string::npos)
+        << zero;
+    own[1].to(f64);
+    fully_shard(own[1], end);
+  });
+  for (const std::string& error : errors)
+    EXPECT_EQ(error, "fully_shard: a module must be sharded once, got Linear");
+}
+
+struct Writing : Module {
+  Linear layer{*this, "layer", 2, 2, {.bias = false}};
+  Tensor forward(const Tensor& x) const override {
+    {
+      const NoGradGuard no_grad;
+      layer.weight.fill_(7);
+    }
+    return layer(x);
+  }
+};
+
+TEST(FullyShard, WhatIsGatheredStaysAsItIs) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [](Communicator& end) {
+    Writing own;
+    fully_shard(own, end, {.reshard_after_forward = true});
+    const Tensor x = ones({1, 2}).requires_grad_();
+    EXPECT_NE(error_of([&] { own(x); }).find("a module must not write to its parameters"),
+              std::string::npos);
+    Sequential mixed(Linear(2, 2), Linear(2, 2));
+    fully_shard(mixed, end);
+    mixed[1].to(f64);
+    EXPECT_NE(
+        error_of([&] { mixed(x); }).find("must be of one dtype and device, got 1.weight of f64"),
+        std::string::npos);
+  });
+  EXPECT_EQ(errors, no_errors(2));
 }
 
 TEST(FullyShard, ARankThatFailsEndsAll) {

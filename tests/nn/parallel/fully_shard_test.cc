@@ -401,6 +401,69 @@ TEST(FullyShard, WhatComesNextIsGatheredAhead) {
   EXPECT_EQ(errors, no_errors(2));
 }
 
+// A copy of one part follows the other, as a momentum encoder does: in the forward pass, when the
+// part may be gathered ahead already.
+struct Follower : Module {
+  Linear leader{*this, "leader", 1, 2, {.bias = false}};
+  Linear follower{*this, "follower", 1, 2, {.bias = false}};
+  mutable std::vector<double> seen;
+  Tensor forward(const Tensor& x) const override {
+    const Tensor y = leader(x);
+    const NoGradGuard no_grad;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    follower.weight.add_(1);
+    seen.push_back(follower(x).sum().item<double>());
+    return y;
+  }
+};
+
+TEST(FullyShard, PartsThatChangeInAForwardPassAreGatheredAgain) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    Follower own;
+    own.follower.weight = zeros({2, 1});
+    own.follower.requires_grad_(false);
+    fully_shard(own.leader, end);
+    fully_shard(own.follower, end);
+    fully_shard(own, end);
+    for (int step = 0; step < 3; ++step) own(ones({1, 1})).sum().backward();
+    EXPECT_EQ(own.seen, (std::vector<double>{2, 4, 6}));
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
+TEST(FullyShard, GradLeavesWhatPassesWithoutSyncHaveLeft) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    Linear own(1, 2);
+    fully_shard(own, end);
+    const auto loss = [&] { return own(ones({1, 1})).sum(); };
+    set_requires_gradient_sync(own, false);
+    loss().backward();
+    EXPECT_EQ(autograd::grad({loss()}, {own.weight})[0].item<double>(), 1);
+    set_requires_gradient_sync(own, true);
+    EXPECT_EQ(autograd::grad({loss()}, {own.weight})[0].item<double>(), 1);
+    loss().backward();
+    EXPECT_EQ(own.weight.grad().item<double>(), 2);
+    EXPECT_EQ(own.bias.grad().item<double>(), 2);
+    // In the dtype in which they are reduced.
+    Linear half(1, 2, {.bias = false});
+    fully_shard(half, end, {.mp_policy = {.param_dtype = bf16, .reduce_dtype = f32}});
+    set_requires_gradient_sync(half, false);
+    for (int pass = 0; pass < 300; ++pass) half(ones({1, 1})).sum().backward();
+    set_requires_gradient_sync(half, true);
+    half(ones({1, 1})).sum().backward();
+    EXPECT_EQ(half.weight.grad().item<double>(), 301);
+    // Frozen in the forward pass.
+    own.zero_grad();
+    own.weight.requires_grad_(false);
+    const Tensor frozen = loss();
+    own.weight.requires_grad_();
+    frozen.backward();
+    EXPECT_FALSE(own.weight.grad().defined());
+    EXPECT_EQ(own.bias.grad().item<double>(), 1);
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
 TEST(FullyShard, GradientsGoWhereAnyLeafsDo) {
   const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
     Linear own(1, 2, {.bias = false});
@@ -475,11 +538,13 @@ TEST(FullyShard, BeginsOnMeta) {
   const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
     BlockNet own = block_net(0);
     own.to(Device("meta"));
-    shard(own, end);
+    shard(own, end, {.find_unused_parameters = true});
     own(words(0, 0).to(Device("meta"))).sum().backward();  // planned
     own.zero_grad();
     own.to_empty("cpu");
-    own.load_state_dict(whole.state_dict());
+    own.load_state_dict(whole.state_dict(), {.assign = true});
+    EXPECT_LT(own.embedding.weight.storage()->size_bytes(),
+              whole.embedding.weight.storage()->size_bytes());
     const NoGradGuard no_grad;
     EXPECT_TRUE(same_bits(own(words(0, 0)), whole(words(0, 0))));
   });
