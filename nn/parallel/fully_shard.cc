@@ -1,3 +1,6 @@
+#include <aorta/nn/container.h>
+#include <aorta/nn/embedding.h>
+#include <aorta/nn/embedding_bag.h>
 #include <aorta/nn/parallel/fully_shard.h>
 #include <aorta/nn/parallel/sharded_unit.h>
 
@@ -11,10 +14,26 @@ void cast(std::vector<Tensor>& tensors, DType dtype) {
     if (tensor.defined() && is_floating(tensor.dtype())) tensor = tensor.to(dtype);
 }
 
+// What would compute with a part what the whole table is for: it isn't a leaf where the layer runs.
+template <class Table>
+void refuse_table(const Module& module) {
+  const auto* const table = dynamic_cast<const Table*>(&module);
+  if (!table) return;
+  check(!table->options.max_norm, kOp, "an embedding must not limit its rows", "max_norm of ",
+        table->options.max_norm.value_or(0));
+  check(!table->options.sparse, kOp, "an embedding's gradient must be dense", "a sparse one");
+}
+
 }  // namespace
 
 void fully_shard(Module& module, Communicator& group, const FullyShardOptions& options) {
   check(!ShardedUnit::of(module), kOp, "a module must be sharded once", module.type_name());
+  check(!dynamic_cast<const ModuleList*>(&module) && !dynamic_cast<const ModuleDict*>(&module), kOp,
+        "a module must be one that is called", module.type_name());
+  for (const Module* const inside : module.modules()) {
+    refuse_table<Embedding>(*inside);
+    refuse_table<EmbeddingBag>(*inside);
+  }
   const auto unit = std::make_shared<ShardedUnit>(module, group, options);
   const auto scope = std::make_shared<ShardedScope>(unit);
   unit->set_owner(scope);

@@ -58,7 +58,7 @@ struct FullyShardOptions {
 ///
 /// `state_dict()` has this rank's parts; `full_state_dict()` the whole tensors, and
 /// `load_state_dict()` takes either. It keeps a reference of `group`. A step with parts can't be
-/// captured, a module with parts not be cloned, and Embedding's gradient not be sparse.
+/// captured, a module with parts not be cloned, and Embedding has no `sparse` and no `max_norm`.
 ///
 /// Errors: a module that is sharded already; parameters of several dtypes or devices; one that a
 /// module outside of this one has too, when that is called.

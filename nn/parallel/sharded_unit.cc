@@ -200,7 +200,7 @@ ShardedUnit::Gathered ShardedUnit::obtain() {
     mine.memory = gather(group_);
   } else {
     Errand errand = std::exchange(order.errand, {});
-    // Of another unit, or of values that the program has changed meanwhile, on all ranks alike.
+    // Another unit's goes, and values that the program has changed meanwhile, on all ranks alike.
     if (errand.task && (order.ahead.lock() != self || errand.versions != mine.versions)) {
       errand.task->settle();
       errand = {};

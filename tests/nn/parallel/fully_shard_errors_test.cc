@@ -93,6 +93,14 @@ TEST(FullyShard, WhatItRefuses) {
     EXPECT_EQ(refused([&] { set_requires_gradient_sync(mixed, true); }),
               "set_requires_gradient_sync: the module must be sharded, or one inside it, got "
               "Sequential");
+    Embedding sparse(4, 2, {.sparse = true}), limited(4, 2, {.max_norm = 1.5});
+    EXPECT_EQ(refused([&] { fully_shard(sparse, end); }),
+              "fully_shard: an embedding's gradient must be dense, got a sparse one");
+    EXPECT_EQ(refused([&] { fully_shard(limited, end); }),
+              "fully_shard: an embedding must not limit its rows, got max_norm of 1.5");
+    ModuleList list;
+    EXPECT_EQ(refused([&] { fully_shard(list, end); }),
+              "fully_shard: a module must be one that is called, got ModuleList");
     Linear layer(2, 2, {.bias = false});
     fully_shard(layer, end, {.reshard_after_forward = true});
     const std::string rest =
@@ -181,7 +189,7 @@ TEST(FullyShard, PartsAreNoOperandsOfOthers) {
     EXPECT_NE(tied.find(rest + "[3,4] of it"), std::string::npos) << tied;
     const std::string direct = error_of([&] { layer.forward(x); });
     EXPECT_NE(direct.find(rest), std::string::npos) << direct;
-    // Those that add its rows to a loss are.
+    // A loss may have its rows.
     (x.sum() + 0.5 * layer.weight.square().sum()).backward();
     const std::string zero = error_of([&] {
       optim::ZeroRedundancyOptimizer optimizer(own.parameters(), end, [](const auto& mine) {
