@@ -48,7 +48,7 @@ DECLARES = {
     "filesystem": "filesystem",
     "fstream": "fstream ifstream ofstream",
     "functional": "bind_front function greater hash invoke less minus multiplies negate plus ref",
-    "future": "async future launch promise shared_future",
+    "future": "async future launch",
     "initializer_list": "begin end initializer_list",
     "iomanip": "setprecision setw",
     "ios": "fixed hex ios streamsize",

@@ -16,16 +16,30 @@ CollectiveThread::Task::~Task() {
   for (const Event& event : {before_, behind_}) backend(event.device.type).destroy_event(event);
 }
 
+void CollectiveThread::Task::end(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  error_ = std::move(error);
+  has_run_ = true;
+  changed_.notify_all();
+}
+
+// The error that ended it is its caller's alone then.
+std::exception_ptr CollectiveThread::Task::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return has_run_; });
+  return std::exchange(error_, nullptr);
+}
+
 void CollectiveThread::Task::join(const char* what) {
   {
     const ProfilerRange range(what, {}, " waits");
-    ran_.get();
+    if (const std::exception_ptr error = wait()) std::rethrow_exception(error);
   }
   backend(behind_.device.type).wait_event(behind_, {behind_.device});
 }
 
 void CollectiveThread::Task::settle() {
-  ran_.wait();
+  wait();
   backend(behind_.device.type).wait_event(behind_, {behind_.device});
 }
 
@@ -60,21 +74,19 @@ std::shared_ptr<CollectiveThread::Task> CollectiveThread::launch(
   DeviceBackend& backend = aorta::backend(device.type);
   const std::shared_ptr<Task> launched(new Task(device));
   backend.record_event(launched->before_, {device});
-  const auto promise = std::make_shared<std::promise<void>>();
-  launched->ran_ = promise->get_future().share();
-  thread_->launch([this, &backend, device, launched, promise, timeout = parent_.timeout(),
+  thread_->launch([this, &backend, device, launched, timeout = parent_.timeout(),
                    task = std::move(task)]() mutable {
+    std::exception_ptr error;
     try {
       group_->set_timeout(timeout);
       backend.wait_event(launched->before_, {device});
       task(*group_);
       backend.record_event(launched->behind_, {device});
-      task = nullptr;  // what it holds goes before the program goes on
-      promise->set_value();
     } catch (...) {
-      task = nullptr;
-      promise->set_exception(std::current_exception());
+      error = std::current_exception();
     }
+    task = nullptr;  // what it holds goes before the program goes on
+    launched->end(std::move(error));
   });
   return launched;
 }

@@ -4,9 +4,11 @@
 #include <aorta/core/device_backend.h>
 #include <aorta/nn/parallel/task_thread.h>
 
+#include <condition_variable>
+#include <exception>
 #include <functional>
-#include <future>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace aorta::nn {
@@ -38,8 +40,14 @@ class CollectiveThread {
     friend class CollectiveThread;
     explicit Task(Device device);
 
+    void end(std::exception_ptr error);
+    std::exception_ptr wait();
+
     Event before_, behind_;  // on the program's stream, and on the thread's
-    std::shared_future<void> ran_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool has_run_ = false;
+    std::exception_ptr error_;
   };
   /// The group that tasks get.
   const Communicator& group() const { return *group_; }

@@ -135,12 +135,19 @@ ShardedUnit::Tensors ShardedUnit::result_of(const Errand& errand, const char* wh
   return std::move(*errand.result);
 }
 
-ShardedUnit::Tensors ShardedUnit::gather(Communicator& group) const {
+// By who calls: it may write to its parameters while others gather.
+Tensor ShardedUnit::own_rows() const {
   const NoGradGuard no_grad;
-  const TensorOptions like{.dtype = gathered_dtype(), .device = device()};
+  const Tensor rows = zeros({elements_}, {.dtype = gathered_dtype(), .device = device()});
+  for (const Part& part : parts_) part.shard->rows_in(rows, part.start).copy_(part.leaf.detach());
+  return rows;
+}
+
+ShardedUnit::Tensors ShardedUnit::gather(Communicator& group, const Tensor& mine) const {
+  const NoGradGuard no_grad;
+  record_stream(mine);
+  const TensorOptions like{.dtype = mine.dtype(), .device = mine.device()};
   const ModuleScope scope(parts_[0].name);
-  const Tensor mine = zeros({elements_}, like);
-  for (const Part& part : parts_) part.shard->rows_in(mine, part.start).copy_(part.leaf.detach());
   const int64_t size = group.size();
   if (size == 1) return {mine};
   const Tensor all = like.device.type == DeviceType::meta ? empty({size * elements_}, like)
@@ -179,7 +186,7 @@ void ShardedUnit::check_alike() const {
 }
 
 ShardedUnit::Errand ShardedUnit::begin_gathering() const {
-  return launch([this](Communicator& group) { return gather(group); });
+  return launch([this, mine = own_rows()](Communicator& group) { return gather(group, mine); });
 }
 
 // The gathered parameters; those of the unit that came next the last time are under way then.
@@ -197,7 +204,7 @@ ShardedUnit::Gathered ShardedUnit::obtain() {
   order.last = self;
   Gathered mine{.versions = versions()};
   if (group_.size() == 1 || device().type == DeviceType::meta) {
-    mine.memory = gather(group_);
+    mine.memory = gather(group_, own_rows());
   } else {
     Errand errand = std::exchange(order.errand, {});
     // Another unit's goes, and values that the program has changed meanwhile, on all ranks alike.

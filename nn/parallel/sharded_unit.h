@@ -79,7 +79,8 @@ class ShardedUnit final : public std::enable_shared_from_this<ShardedUnit> {
   Errand launch(std::function<Tensors(Communicator& group)> work) const;
   Tensors result_of(const Errand& errand, const char* what) const;
   // What is gathered: one piece of memory for all parameters, or one each.
-  Tensors gather(Communicator& group) const;
+  Tensors gather(Communicator& group, const Tensor& mine) const;
+  Tensor own_rows() const;
   Errand begin_gathering() const;
   Gathered obtain();
   static void end_order(bool backward);
