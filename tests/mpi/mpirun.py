@@ -71,8 +71,9 @@ def has_ranks(process):
 
 def finish(process, limit=LIMIT):
     """What it has written. Open MPI 4.1.4's mpirun may lock itself up at its end, in PMIx_server_finalize, behind ranks
-    that died as they started: where it alone is left, it is killed, which its exit code then says."""
+    that died as they started: where it alone has been left for 5 s, it is killed, which its exit code then says."""
     deadline = time.monotonic() + limit
+    was_alone = False
     while True:
         try:
             return process.communicate(timeout=min(limit, 5))
@@ -80,8 +81,10 @@ def finish(process, limit=LIMIT):
             if time.monotonic() > deadline:
                 process.kill()
                 raise
-            if not has_ranks(process):
+            is_alone = not has_ranks(process)
+            if is_alone and was_alone:
                 process.kill()
+            was_alone = is_alone
 
 
 def run(count, program, **more):

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -406,29 +407,38 @@ TEST(FullyShard, WhatComesNextIsGatheredAhead) {
 struct Follower : Module {
   Linear leader{*this, "leader", 1, 2, {.bias = false}};
   Linear follower{*this, "follower", 1, 2, {.bias = false}};
+  std::function<void(const Tensor& weight)> add_1;
   mutable std::vector<double> seen;
   Tensor forward(const Tensor& x) const override {
     const Tensor y = leader(x);
     const NoGradGuard no_grad;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    follower.weight.add_(1);
+    add_1(follower.weight);
     seen.push_back(follower(x).sum().item<double>());
     return y;
   }
 };
 
 TEST(FullyShard, PartsThatChangeInAForwardPassAreGatheredAgain) {
-  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
-    Follower own;
-    own.follower.weight = zeros({2, 1});
-    own.follower.requires_grad_(false);
-    fully_shard(own.leader, end);
-    fully_shard(own.follower, end);
-    fully_shard(own, end);
-    for (int step = 0; step < 3; ++step) own(ones({1, 1})).sum().backward();
-    EXPECT_EQ(own.seen, (std::vector<double>{2, 4, 6}));
-  });
-  EXPECT_EQ(errors, no_errors(2));
+  const std::vector<std::function<void(const Tensor& weight)>> ways{
+      [](const Tensor& weight) { weight.add_(1); },
+      [](const Tensor& weight) { weight.copy_(weight + 1); },
+      [](const Tensor& weight) { weight.lerp_(weight + 2, 0.5); },
+      [](const Tensor& weight) { clamp_(weight.add_(3), -10, 10).sub_(2); }};
+  for (const auto& add_1 : ways) {
+    const auto errors = on_ranks(3, {.timeout = 60}, [&](Communicator& end) {  // one has no rows
+      Follower own;
+      own.add_1 = add_1;
+      own.follower.weight = zeros({2, 1});
+      own.follower.requires_grad_(false);
+      fully_shard(own.leader, end);
+      fully_shard(own.follower, end);
+      fully_shard(own, end);
+      for (int step = 0; step < 3; ++step) own(ones({1, 1})).sum().backward();
+      EXPECT_EQ(own.seen, (std::vector<double>{2, 4, 6}));
+    });
+    EXPECT_EQ(errors, no_errors(3));
+  }
 }
 
 TEST(FullyShard, GradLeavesWhatPassesWithoutSyncHaveLeft) {
