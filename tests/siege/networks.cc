@@ -35,6 +35,8 @@
 
 #include <aorta/tests/siege/targets.h>
 
+#include <cmath>
+
 // Networks of drawn sizes, their blocks, what is asked of whole modules, and optimizers of one's
 // own.
 namespace aorta::siege {
@@ -163,9 +165,10 @@ void add_networks(std::vector<Target>& targets) {
               "RegNet",
               +[](int64_t depth, int64_t first, double slope, double step, int64_t group_width,
                   double squeeze, bool good, const T& x) {
-                return RegNet(
-                    RegNetLayout{depth % 5, first % 100, slope, step, group_width, squeeze},
-                    3)(picture_or(x, good));
+                // Wide ones take long.
+                return RegNet(RegNetLayout{depth % 5, first % 100, std::fmod(slope, 20), step,
+                                           group_width, squeeze},
+                              3)(picture_or(x, good));
               }),
           of(
               "ShuffleNetV2",
