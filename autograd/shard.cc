@@ -1,6 +1,7 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/history.h>
 #include <aorta/autograd/shard.h>
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/view.h>
 
@@ -27,7 +28,7 @@ Shape with_front(int64_t front, const Shape& rest) {
 Shard::Shard(Communicator& group, const Tensor& whole) : group_(&group), whole_(whole.shape()) {
   const Tensor rows = with_rows(whole);
   count_ = rows.size(0);
-  rows_ = (count_ + group.size() - 1) / group.size();
+  rows_ = divide_up(count_, group.size());
   first_ = std::min(rows_ * group.rank(), count_);
   mine_ = std::min(rows_, count_ - first_);
   Shape row = rows.shape();

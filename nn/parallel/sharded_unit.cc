@@ -167,7 +167,7 @@ ShardedUnit::Order& ShardedUnit::order_of(bool backward) {
   return orders[backward];
 }
 
-// What was gathered ahead and wasn't wanted goes; nobody writes to its parameters before.
+// What was gathered ahead and wasn't wanted goes.
 void ShardedUnit::end_order(bool backward) {
   Order& order = order_of(backward);
   if (order.errand.task) order.errand.task->settle();

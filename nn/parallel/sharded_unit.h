@@ -7,10 +7,8 @@
 #include <aorta/nn/parametrization_list.h>
 
 #include <any>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 
 namespace aorta::nn {
 

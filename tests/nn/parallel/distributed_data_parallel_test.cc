@@ -3,6 +3,7 @@
 #include <aorta/aorta.h>
 #include <aorta/nn/parallel/distributed_data_parallel.h>
 #include <aorta/optim/zero_redundancy.h>
+#include <aorta/tests/nn/parallel/branches.h>
 #include <aorta/tests/nn/parallel/ranks.h>
 
 #include <gtest/gtest.h>
@@ -123,14 +124,6 @@ TEST(DistributedDataParallel, GradientsOfSeveralPassesAddUp) {
   });
   EXPECT_EQ(errors, no_errors(2));
 }
-
-struct Branches : Module {
-  Linear left{*this, "left", 1, 1, {.bias = false}};
-  Linear right{*this, "right", 1, 1, {.bias = false}};
-  Linear nowhere{*this, "nowhere", 1, 1};
-  bool goes_right = false;
-  Tensor forward(const Tensor& x) const override { return goes_right ? right(x) : left(x); }
-};
 
 TEST(DistributedDataParallel, UnusedParametersAreNamed) {
   const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {

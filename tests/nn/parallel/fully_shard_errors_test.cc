@@ -4,6 +4,7 @@
 #include <aorta/nn/parallel/fully_shard.h>
 #include <aorta/optim/zero_redundancy.h>
 #include <aorta/tests/nn/parallel/block_net.h>
+#include <aorta/tests/nn/parallel/branches.h>
 #include <aorta/tests/nn/parallel/ranks.h>
 #include <aorta/tests/same_bits.h>
 
@@ -12,28 +13,20 @@
 namespace aorta::nn {
 namespace {
 
-struct TwoWays : Module {
-  Linear left{*this, "left", 1, 2, {.bias = false}};
-  Linear right{*this, "right", 1, 2, {.bias = false}};
-  Linear nowhere{*this, "nowhere", 1, 2};
-  bool goes_right = false;
-  Tensor forward(const Tensor& x) const override { return goes_right ? right(x) : left(x); }
-};
-
 TEST(FullyShard, UnusedParameters) {
   const auto strict = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
-    TwoWays own;
+    Branches own(2);
     fully_shard(own, end);
     sum(own(ones({1, 1}))).backward();
   });
   for (const std::string& error : strict)
     EXPECT_NE(error.find("fully_shard: every parameter must get a gradient, or "
                          "find_unused_parameters be set, got none of right.weight, nowhere.weight, "
-                         "nowhere.bias in TwoWays"),
+                         "nowhere.bias in Branches"),
               std::string::npos)
         << error;
   const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
-    TwoWays own;
+    Branches own(2);
     own.goes_right = end.rank() == 1;
     fully_shard(own, end, {.find_unused_parameters = true});
     for (int pass = 1; pass <= 2; ++pass) {

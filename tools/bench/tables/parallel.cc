@@ -74,27 +74,16 @@ std::vector<Step> steps_of(const Plan& plan) {
            torch_char_gpt(sequences, length, width), 0.65}};
 }
 
-Row torch_row(const Step& step) {
-  return {.name = "2 processes, a thread each, " + step.text,
+// All of the network on each process, or its parameters divided among them.
+Row torch_row(const Step& step, bool sharded = false) {
+  return {.name = std::string("2 processes, a thread each, ") + (sharded ? "sharded, " : "") +
+                  step.text,
           .target = at_most(step.against_torch),
           .tolerance = 1e-3,
-          .make = [step] {
+          .make = [step, sharded] {
             TorchTraining torch = step.torch;
-            torch.distributed = true;
-            return Case{.ours = ranks_side("Aorta", 2, step.name),
-                        .reference = torch_ranks_side(2, torch_setup(torch), "step()")};
-          }};
-}
-
-// Parameters divided among the processes.
-Row sharded_row(const Step& step) {
-  return {.name = "2 processes, a thread each, sharded, " + step.text,
-          .target = at_most(step.against_torch),
-          .tolerance = 1e-3,
-          .make = [step] {
-            TorchTraining torch = step.torch;
-            torch.sharded = true;
-            return Case{.ours = ranks_side("Aorta", 2, "sharded " + step.name),
+            (sharded ? torch.sharded : torch.distributed) = true;
+            return Case{.ours = ranks_side("Aorta", 2, (sharded ? "sharded " : "") + step.name),
                         .reference = torch_ranks_side(2, torch_setup(torch), "step()")};
           }};
 }
@@ -185,7 +174,7 @@ Rows parallel_rows(const Plan& plan) {
   for (size_t i = 0; i < steps.size(); ++i)
     rows.push_back(waits_row(steps[i], i == 0 ? at_most(1) : Target{}));
   for (const Step& step : steps) rows.push_back(torch_row(step));
-  rows.push_back(sharded_row(steps.back()));
+  rows.push_back(torch_row(steps.back(), /*sharded=*/true));
   for (const int64_t kilobytes : {4, 256, 4096, 65536})
     rows.push_back(all_reduce_row(plan.size(kilobytes, 4)));
   rows.push_back(start_row());
