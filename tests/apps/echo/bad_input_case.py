@@ -242,6 +242,12 @@ class Case:
 
     # Other processes.
     @staticmethod
+    def has_pending_signals(pid):
+        with open("/proc/%d/status" % pid, encoding="ascii") as status:
+            fields = dict(line.split(":", 1) for line in status)
+        return any(int(fields[name], 16) for name in ("SigPnd", "ShdPnd"))
+
+    @staticmethod
     def generations(pid):
         """The processes that a process has started, those that they have started, and so on."""
         parents = {}

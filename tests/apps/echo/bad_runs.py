@@ -380,11 +380,15 @@ for number, letters, what, first, code in ((67, "abc", "Ctrl-C", signal.SIGINT, 
     def _(case, first=first):
         started = case.start(ECHO, "train", "--data_dir", case.data_folder, "--output", case.run_folder, "--model_name",
                              "deeplabv3_resnet101", "--num_workers", "0", "--batch_size", "6")
-        case.wait_for(started, "output ")  # which a step of some seconds follows
-        time.sleep(0.3)
+        case.wait_for(started, "output ")  # which a long step follows
         started.send_signal(first)
+        while case.has_pending_signals(started.pid):
+            time.sleep(0.005)
+        time.sleep(0.05)  # while it is taken
+        started.send_signal(signal.SIGSTOP)  # so that the step doesn't end before the second one comes
         time.sleep(0.7)  # one that comes sooner is the first one, sent twice
         started.send_signal(first)
+        started.send_signal(signal.SIGCONT)
         done = case.finish(started)
         assert "is saved" not in done.out, done.out  # as the first one's answer is
         return done
