@@ -181,6 +181,10 @@ class Communicator {
   /// own; all ranks call it together. It shares the way between the GPUs. One that `ends_with_it`
   /// is a part of what this group does.
   std::unique_ptr<Communicator> duplicate(bool ends_with_it = false);
+  /// This rank's end of the group of those that give the same `color`, in the order of their ranks;
+  /// all ranks call it together. It ends with this one, and its tensors have a way of their own
+  /// between the GPUs.
+  std::unique_ptr<Communicator> split(int64_t color);
   /// What lives as long as this end, for who computes by it (nn::CollectiveThread).
   std::shared_ptr<void>& companion() { return companion_; }
   /// The last collectives of this rank, the oldest first. Any thread may call it.
@@ -207,6 +211,15 @@ class Communicator {
   virtual void settle() {}
   /// Asks the others first, as all calls do, by a text that says that it is a duplicate.
   virtual std::unique_ptr<Communicator> do_duplicate() = 0;
+  /// Tells the others the color, a line behind what says that the group is split.
+  virtual std::unique_ptr<Communicator> do_split(int64_t color) = 0;
+  /// The ranks whose texts have the same second line as this one's, and the place of this one's
+  /// among them.
+  struct Members {
+    std::vector<int> ranks;
+    int place = 0;
+  };
+  Members members_of(const std::vector<std::string>& texts) const;
   // What engines compute, on contiguous tensors, once the ranks agree. A tensor may be empty.
   virtual void do_all_reduce(const Tensor& tensor, ReduceOp op) = 0;
   virtual void do_broadcast(const Tensor& tensor, int root) = 0;

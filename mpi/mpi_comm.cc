@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 namespace aorta::mpi {
@@ -19,7 +20,7 @@ constexpr int64_t kSmallBytes = 4 << 10;
 constexpr int64_t kSmallBytesOfTwo = 256 << 10;
 // The bytes of a text that goes at once; a longer one takes a second step.
 constexpr int64_t kTextBytes = 248;
-constexpr int kDuplicates = 4096;
+constexpr int kGroups = 4096;
 
 char* bytes_of(const Tensor& flat, int64_t element) {
   return static_cast<char*>(flat.data()) + element * flat.element_size();
@@ -41,40 +42,84 @@ class LinkState final : public GroupState {
   Link& link_;
 };
 
+std::vector<int> all_ranks(int size) {
+  std::vector<int> ranks(static_cast<size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
 int64_t piece_elements(const Tensor& flat) { return kPieceBytes / flat.element_size(); }
 
 }  // namespace
 
 MpiCommunicator::MpiCommunicator(Link& link, const CommOptions& options)
-    : MpiCommunicator(link, options, "world", 0) {}
+    : MpiCommunicator(
+          link, options,
+          {.members = all_ranks(link.size()), .rank = link.rank(), .name = "world", .tag = 0}) {}
 
-MpiCommunicator::MpiCommunicator(Link& link, const CommOptions& options, std::string name, int tag)
-    : Communicator(link.rank(), link.size(), options, std::make_shared<LinkState>(link)),
+MpiCommunicator::MpiCommunicator(Link& link, const CommOptions& options, Group group)
+    : Communicator(group.rank, static_cast<int>(group.members.size()), options,
+                   std::make_shared<LinkState>(link)),
       link_(link),
-      name_(std::move(name)),
-      tag_(tag) {}
+      group_(std::move(group)) {}
 
-// A group is known by its tag, and MPI isn't asked.
-std::unique_ptr<Communicator> MpiCommunicator::do_duplicate() {
-  const int number = duplicates_ + 1;
-  const int64_t tag = int64_t{tag_} * kDuplicates + number;
+// A group is known by its tag, and MPI isn't asked. Those that a split makes have one tag, for no
+// two processes are in more than one of them.
+MpiCommunicator::Group MpiCommunicator::next_group(const char* op) const {
+  const int number = groups_ + 1;
+  const int64_t tag = int64_t{group_.tag} * kGroups + number;
   constexpr int64_t kTagOfReasons = 32767;  // link.cc
-  check(number < kDuplicates && tag < INT_MAX / 2 && 2 * tag + 1 != kTagOfReasons, "duplicate",
-        "a group can be duplicated 4095 times, and a duplicate's duplicate once more", number,
-        " of ", name_);
-  const std::string name = name_ + "." + std::to_string(number), what = "duplicate " + name;
+  check(number < kGroups && tag < INT_MAX / 2 && 2 * tag + 1 != kTagOfReasons, op,
+        "4095 groups can be made of one, and as many of each of these", number, " of ",
+        group_.name);
+  return {.members = group_.members,
+          .rank = rank(),
+          .name = group_.name + "." + std::to_string(number),
+          .tag = static_cast<int>(tag)};
+}
+
+std::unique_ptr<Communicator> MpiCommunicator::made(Group group) {
+  ++groups_;
+  return std::unique_ptr<Communicator>(new MpiCommunicator(link_, options(), std::move(group)));
+}
+
+std::unique_ptr<Communicator> MpiCommunicator::do_duplicate() {
+  Group group = next_group("duplicate");
+  const std::string what = "duplicate " + group.name;
   compare("duplicate", exchange(what, what));
-  duplicates_ = number;
-  return std::unique_ptr<Communicator>(
-      new MpiCommunicator(link_, options(), name, static_cast<int>(tag)));
+  return made(std::move(group));
+}
+
+std::unique_ptr<Communicator> MpiCommunicator::do_split(int64_t color) {
+  Group group = next_group("split");
+  const std::string what = "split " + group.name;
+  const std::vector<std::string> texts = exchange(what + '\n' + std::to_string(color), what);
+  compare("split", texts);
+  const Members members = members_of(texts);
+  group.members.clear();
+  for (const int rank : members.ranks)
+    group.members.push_back(group_.members[static_cast<size_t>(rank)]);
+  group.rank = members.place;
+  group.name += "(" + std::to_string(group.members[0]) + ")";
+  return made(std::move(group));
 }
 
 void MpiCommunicator::entered(const CollectiveRecord& record) {
   what_ = record.call();
-  link_.board().enter(name_, record);
+  link_.board().enter(group_.name, record);
 }
 
-void MpiCommunicator::left(const CollectiveRecord& record) { link_.board().leave(name_, record); }
+void MpiCommunicator::left(const CollectiveRecord& record) {
+  link_.board().leave(group_.name, record);
+}
+
+void MpiCommunicator::send(Transfer transfer, const std::string& what) {
+  for (auto* const messages :
+       {&transfer.sends, &transfer.receives, &transfer.text_sends, &transfer.text_receives})
+    for (Message& message : *messages)
+      message.peer = group_.members[static_cast<size_t>(message.peer)];
+  link_.run(std::move(transfer), 2 * group_.tag, {patience(), timeout()}, what);
+}
 
 // The ranks' texts go by rows of one length: how long a text is, and a part of it; the first has
 // all of most, and what the longest has more follows.
@@ -124,7 +169,7 @@ void MpiCommunicator::exchange_rows(Texts& texts, const std::string& what) {
     Transfer transfer;
     begin_row(texts, transfer.text_sends, transfer.text_receives);
     transfer.tensors = {texts.rows};
-    link_.run(std::move(transfer), 2 * tag_, {patience(), timeout()}, what);
+    send(std::move(transfer), what);
     read_row(texts);
   }
 }
@@ -144,7 +189,8 @@ std::vector<std::string> MpiCommunicator::exchange(const std::string& mine,
 void MpiCommunicator::check_whole() const {
   if (disagreed_)
     throw RankError(
-        "collective: all ranks of a group must have made the same calls, got others in " + name_);
+        "collective: all ranks of a group must have made the same calls, got others in " +
+        group_.name);
 }
 
 void MpiCommunicator::compare(const std::string& op, const std::vector<std::string>& texts) {
@@ -176,7 +222,7 @@ void MpiCommunicator::run(Transfer transfer) {
       compare(op_, texts.all);
     };
   }
-  link_.run(std::move(transfer), 2 * tag_, {patience(), timeout()}, what_);
+  send(std::move(transfer), what_);
 }
 
 MpiCommunicator::Range MpiCommunicator::piece_of(const Shares& shares, int rank, int64_t at,

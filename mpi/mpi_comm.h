@@ -16,9 +16,17 @@ class MpiCommunicator final : public Communicator {
   MpiCommunicator(Link& link, const CommOptions& options);
 
  private:
-  MpiCommunicator(Link& link, const CommOptions& options, std::string name, int tag);
+  /// A group within all processes.
+  struct Group {
+    std::vector<int> members;  // places among all processes, by rank
+    int rank = 0;
+    std::string name;
+    int tag = 0;
+  };
+  MpiCommunicator(Link& link, const CommOptions& options, Group group);
 
   std::unique_ptr<Communicator> do_duplicate() override;
+  std::unique_ptr<Communicator> do_split(int64_t color) override;
   std::vector<std::string> exchange(const std::string& mine) override;
   void announce(const std::string& op, const std::string& mine) override;
   void settle() override;
@@ -29,6 +37,10 @@ class MpiCommunicator final : public Communicator {
   void entered(const CollectiveRecord& record) override;
   void left(const CollectiveRecord& record) override;
 
+  Group next_group(const char* op) const;
+  std::unique_ptr<Communicator> made(Group group);
+  /// The one way out: the messages' peers are ranks of this group.
+  void send(Transfer transfer, const std::string& what);
   std::vector<std::string> exchange(const std::string& mine, const std::string& what);
   void run(Transfer transfer);
   void check_whole() const;
@@ -53,9 +65,8 @@ class MpiCommunicator final : public Communicator {
   void all_reduce_small(const Tensor& flat, ReduceOp op);
 
   Link& link_;
-  const std::string name_;
-  const int tag_;
-  int duplicates_ = 0;
+  const Group group_;
+  int groups_ = 0;              // that were made of this one
   std::string what_;            // the collective that runs
   std::string op_, announced_;  // what the next messages are to tell
   bool disagreed_ = false;      // messages may be under way that nobody expects

@@ -381,6 +381,26 @@ std::unique_ptr<Communicator> Communicator::duplicate(bool ends_with_it) {
   return other;
 }
 
+std::unique_ptr<Communicator> Communicator::split(int64_t color) {
+  std::unique_ptr<Communicator> other = do_split(color);
+  duplicates_->add(*other);
+  return other;
+}
+
+Communicator::Members Communicator::members_of(const std::vector<std::string>& texts) const {
+  const auto color_of = [&](int rank) {
+    const std::string& text = texts[static_cast<size_t>(rank)];
+    return text.substr(text.find('\n'));
+  };
+  Members members;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (color_of(rank) != color_of(rank_)) continue;
+    if (rank == rank_) members.place = static_cast<int>(members.ranks.size());
+    members.ranks.push_back(rank);
+  }
+  return members;
+}
+
 std::string Communicator::place_of(const Tensor& tensor) const {
   if (!options_.by_device || !tensor.defined() || !tensor.device().is_cuda()) return "";
   CollectiveLibrary* library = collective_library();

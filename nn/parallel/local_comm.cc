@@ -170,6 +170,21 @@ class LocalCommunicator final : public Communicator {
     return std::move((*all)[0].ends->at(static_cast<size_t>(rank())));
   }
 
+  // The first rank of each color makes its group's ends.
+  std::unique_ptr<Communicator> do_split(int64_t color) override {
+    const std::vector<std::string> texts = exchange("split\n" + number_text(color));
+    check_same_call("split", texts);
+    const Members members = members_of(texts);
+    Brought mine;
+    if (members.place == 0) {
+      const auto size = static_cast<int>(members.ranks.size());
+      mine.ends = std::make_shared<Ends>(local_communicators(size, options()));
+    }
+    const Meeting::All all = meeting_->meet(rank(), patience(), std::move(mine));
+    const Brought& first = (*all)[static_cast<size_t>(members.ranks[0])];
+    return std::move(first.ends->at(static_cast<size_t>(members.place)));
+  }
+
   std::vector<std::string> exchange(const std::string& mine) override {
     return texts_of(*meeting_->meet(rank(), patience(), {.text = mine}));
   }

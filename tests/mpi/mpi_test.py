@@ -63,6 +63,14 @@ class Mpi(unittest.TestCase):
     def test_groups_of_the_same_ranks(self):
         self.check(3, "duplicates")
 
+    def test_groups_of_some_ranks(self):
+        self.check(1, "splits")
+        self.check(3, "splits")
+        self.check(4, "splits")
+
+    def test_a_late_rank_of_a_group_of_some(self):
+        self.fails(3, "splits_late", 4, r"barrier 0: every rank must come within 2 s, got none of rank 2 \(pid \d+\): .*")
+
     def test_distributed_data_parallel_of_2_and_4(self):
         self.check(2, "ddp")
         self.check(4, "ddp")

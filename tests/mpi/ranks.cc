@@ -130,6 +130,48 @@ void duplicates() {
   thread.join();
 }
 
+// Groups of some of the ranks, at once, and a group of such a group.
+void splits() {
+  Communicator& world = distributed::world();
+  const int64_t color = world.rank() % 2;
+  const auto group = world.split(color), other = world.split(-color);
+  must(group->rank() == world.rank() / 2 && group->size() == (world.size() + 1 - color) / 2,
+       "the ranks of a color must follow one another");
+  const Tensor ranks = group->all_gather(tensor({int64_t{world.rank()}}));
+  for (int i = 0; i < group->size(); ++i)
+    must(ranks.at<int64_t>({i}) == 2 * i + color, "they must be those of the color");
+  const auto beside = group->duplicate();
+  std::thread thread([&] {
+    for (int i = 0; i < 50; ++i) {
+      const Tensor x = full({100'000}, 1.0 * color);
+      beside->all_reduce(x);
+      must(x.at<float>({7}) == static_cast<float>(color * group->size()), "sum");
+    }
+  });
+  for (int i = 0; i < 50; ++i) {
+    const Tensor x = full({100'000}, 1.0 * world.rank());
+    other->broadcast(x, other->size() - 1);
+    must(x.at<float>({7}) == static_cast<float>(2 * (other->size() - 1) + color), "the last's");
+    must(other->all_gather(x).size(0) == 100'000 * other->size(), "all of them");
+    must(other->reduce_scatter(ones({other->size(), 9})).at<float>({0, 8}) ==
+             static_cast<float>(other->size()),
+         "sum");
+  }
+  thread.join();
+  if (world.rank() < 2) must(other->failure().empty(), "it must be whole");
+  const auto differ = [&] { other->all_reduce(zeros({world.rank() == 2 ? 3 : 2})); };
+  const bool must_differ = color == 0 && world.size() > 2;
+  std::string text;
+  try {
+    differ();
+  } catch (const Error& error) {
+    text = error.what();
+  }
+  must(must_differ == (text.find("rank 1: all_reduce 150 of f32 [3]") != std::string::npos),
+       "text");
+  group->barrier();
+}
+
 struct Net : nn::Module {
   nn::Linear first{*this, "first", 40, 300};
   nn::BatchNorm1d norm{*this, "norm", 300};
@@ -245,6 +287,14 @@ void networks() {
   const nn::DistributedDataParallel parallel(net, group);
 }
 
+// A rank that isn't in the group of the others' call, and one that is.
+void splits_late() {
+  Communicator& world = distributed::world();
+  const auto group = world.split(world.rank() == 0);
+  if (world.rank() == world.size() - 1) sleep(30);
+  group->barrier();
+}
+
 void fall_out(const std::function<void()>& how) {
   Communicator& group = distributed::world();
   group.barrier();
@@ -284,6 +334,8 @@ const std::pair<const char*, void (*)()> kScenes[] = {
     {"values", values},
     {"pieces", pieces},
     {"duplicates", duplicates},
+    {"splits", splits},
+    {"splits_late", splits_late},
     {"ddp", ddp},
     {"fsdp", fsdp},
     {"trains_on", trains_on},
