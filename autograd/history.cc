@@ -474,7 +474,7 @@ namespace {
 void check_parts(const Node& node, std::span<const Tensor* const> inputs) {
   for (const Tensor* const part : inputs) {
     const LeafNode* const leaf = part && part->defined() ? leaf_node(*part, false) : nullptr;
-    if (!leaf || !leaf->shard) continue;
+    if (!leaf || !leaf->shard || leaf->shard->is_computed_with()) continue;
     for (const Tensor* const other : inputs)
       check(!other || !other->defined() || other->dim() == 0 || other->shape() == part->shape(),
             node.description().c_str(),

@@ -23,31 +23,60 @@ Shape with_front(int64_t front, const Shape& rest) {
   return shape;
 }
 
+void take_part(const Tensor& leaf, const Tensor& part, const std::shared_ptr<const Shard>& shard) {
+  const Tensor mine = empty_strided(shard->part(), shard->strides(),
+                                    {.dtype = leaf.dtype(), .device = leaf.device()});
+  mine.copy_(part);
+  set_part(leaf, mine, shard);
+}
+
+std::shared_ptr<const Shard> known_shard_of(const Tensor& leaf) {
+  const LeafNode* const node = leaf.defined() ? leaf_node(leaf, false) : nullptr;
+  return node ? node->shard : nullptr;
+}
+
 }  // namespace
 
-Shard::Shard(Communicator& group, const Tensor& whole) : group_(&group), whole_(whole.shape()) {
+Shard::Shard(Communicator& group, const Tensor& whole, int64_t dim,
+             std::shared_ptr<const Shard> outer)
+    : group_(&group), whole_(whole.shape()), dim_(dim), outer_(std::move(outer)) {
   const Tensor rows = with_rows(whole);
-  count_ = rows.size(0);
+  count_ = rows.size(dim);
   rows_ = divide_up(count_, group.size());
   first_ = std::min(rows_ * group.rank(), count_);
   mine_ = std::min(rows_, count_ - first_);
   Shape row = rows.shape();
-  Strides strides = rows.strides();
-  row.erase(0);
-  strides.erase(0);
+  row.erase(dim);
   row_ = row.numel();
+  if (dim > 0) {
+    strides_ = dense_strides(part(), whole.strides());
+    return;
+  }
+  Strides strides = rows.strides();
+  strides.erase(0);
   strides_ = with_front(row_, dense_strides(row, strides));
+}
+
+std::vector<Communicator*> Shard::groups() const {
+  std::vector<Communicator*> groups;
+  for (const Shard* shard = this; shard; shard = shard->outer_.get())
+    groups.push_back(shard->group_);
+  return groups;
 }
 
 Shape Shard::part() const {
   Shape shape = whole_;
   if (shape.empty()) return {mine_};
-  shape[0] = mine_;
+  shape[static_cast<int>(dim_)] = mine_;
   return shape;
 }
 
-Tensor Shard::part_of(const Tensor& whole) const {
-  return with_rows(whole).narrow(0, first_, mine_);
+Tensor Shard::own_part_of(const Tensor& whole) const {
+  return with_rows(whole).narrow(dim_, first_, mine_);
+}
+
+Tensor Shard::part_of(const Tensor& full) const {
+  return own_part_of(outer_ ? outer_->part_of(full) : full);
 }
 
 Tensor Shard::rows_in(const Tensor& buffer, int64_t start) const {
@@ -70,9 +99,17 @@ void Shard::spread(const Tensor& whole, const Tensor& buffer, int64_t start) con
         .copy_(rows.narrow(0, full * rows_, left));
 }
 
-Tensor Shard::gather(const Tensor& part) const {
-  const NoGradGuard no_grad;
-  const Tensor mine = zeros({elements()}, {.dtype = part.dtype(), .device = part.device()});
+// With as many elements for each rank as there is room for.
+Tensor Shard::gather_rows(const Tensor& part) const {
+  const TensorOptions like{.dtype = part.dtype(), .device = part.device()};
+  if (dim_ > 0) {
+    Shape room = whole_;
+    room[static_cast<int>(dim_)] = rows_;
+    const Tensor mine = zeros(room, like).movedim(dim_, 0).contiguous();
+    mine.narrow(0, 0, mine_).copy_(part.movedim(dim_, 0));
+    return group_->all_gather(mine).narrow(0, 0, count_).movedim(0, dim_).contiguous();
+  }
+  const Tensor mine = zeros({elements()}, like);
   rows_in(mine, 0).copy_(part);
   const Tensor all = group_->all_gather(mine);
   Shape shape = whole_;
@@ -80,25 +117,37 @@ Tensor Shard::gather(const Tensor& part) const {
   return view_of(all, shape, strides_, 0).reshape(whole_);
 }
 
-const Shard* shard_of(const Tensor& leaf) {
-  const LeafNode* const node = leaf.defined() ? leaf_node(leaf, false) : nullptr;
-  return node ? node->shard.get() : nullptr;
+Tensor Shard::gather(const Tensor& part) const {
+  const NoGradGuard no_grad;
+  const Tensor whole = gather_rows(part);
+  return outer_ ? outer_->gather(whole) : whole;
+}
+
+const Shard* shard_of(const Tensor& leaf) { return known_shard_of(leaf).get(); }
+
+const Shard* gathered_shard_of(const Tensor& leaf) {
+  const Shard* const shard = shard_of(leaf);
+  return shard && !shard->is_computed_with() ? shard : nullptr;
 }
 
 void make_shard(const Tensor& leaf, Communicator& group) {
   const NoGradGuard no_grad;
-  auto shard = std::make_shared<const Shard>(group, leaf);
-  const Tensor mine = empty_strided(shard->part(), shard->strides(),
-                                    {.dtype = leaf.dtype(), .device = leaf.device()});
-  mine.copy_(shard->part_of(leaf.detach()));
+  const auto shard = std::make_shared<const Shard>(group, leaf, 0, known_shard_of(leaf));
   detail::are_shards = true;
-  set_part(leaf, mine, std::move(shard));
+  take_part(leaf, shard->own_part_of(leaf.detach()), shard);
+}
+
+void divide(const Tensor& leaf, Communicator& group, int64_t dim) {
+  const NoGradGuard no_grad;
+  const auto shard = std::make_shared<Shard>(group, leaf, dim);
+  shard->computed_with_ = true;
+  take_part(leaf, shard->own_part_of(leaf.detach()), shard);
 }
 
 void check_whole(const char* op, const Tensor& leaf) {
   if (const Shard* const shard = shard_of(leaf))
-    fail(op, "parameters must be whole, and not parts of fully_shard's",
-         to_string(leaf.shape()) + " of " + to_string(shard->whole()));
+    fail(op, "parameters must be whole",
+         "a part " + to_string(leaf.shape()) + " of " + to_string(shard->full()));
 }
 
 }  // namespace aorta::autograd

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/core/comm.h>
+#include <aorta/core/device_collectives.h>
 #include <aorta/cuda/backend.h>
 #include <aorta/cuda/nccl.h>
 

@@ -1,6 +1,6 @@
 // Where the machine that builds has no header of NCCL's.
-#include <aorta/core/comm.h>
 #include <aorta/core/device_backend.h>
+#include <aorta/core/device_collectives.h>
 
 namespace aorta::cuda {
 namespace {

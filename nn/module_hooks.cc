@@ -128,7 +128,7 @@ thread_local constinit const Module* running_module = nullptr;
 // A copy that was made before the module was sharded has its parts, and nothing gathers them.
 void check_whole(const Module& module) {
   for (const auto& [name, tensor] : module.members().parameters)
-    check(!autograd::shard_of(*tensor), "fully_shard",
+    check(!autograd::gathered_shard_of(*tensor), "fully_shard",
           "a module must run inside of the one that was sharded, or be that or a later copy",
           module.type_name(), " with a part of ", name);
 }

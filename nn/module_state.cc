@@ -71,15 +71,16 @@ NamedTensors Module::state_dict() const {
 
 NamedTensors Module::full_state_dict() const {
   NamedTensors state;
-  int rank = 0;
+  bool is_first = true;
   for (const Entry& entry : entries_of(*this)) {
     const autograd::Shard* const shard = autograd::shard_of(entry.tensor);
     const Tensor part = entry.tensor.detach();
-    if (shard) rank = shard->group().rank();
+    if (shard)
+      for (const Communicator* const group : shard->groups()) is_first &= group->rank() == 0;
     const Tensor value = shard ? shard->gather(part) : part;
-    if (rank == 0) state.emplace_back(entry.name, value.cpu());
+    if (is_first) state.emplace_back(entry.name, value.cpu());
   }
-  if (rank != 0) state.clear();
+  if (!is_first) state.clear();
   return state;
 }
 
@@ -112,7 +113,7 @@ LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions&
       continue;
     }
     const autograd::Shard* const shard = autograd::shard_of(entry.tensor);
-    const bool is_whole = shard && found->second.shape() == shard->whole();
+    const bool is_whole = shard && found->second.shape() == shard->full();
     Tensor value = is_whole ? shard->part_of(found->second) : found->second;
     if (is_whole && options.assign) value = value.clone();  // of its rows alone
     given.erase(found);

@@ -120,25 +120,30 @@ Tensor clip_grad_norm_(const List<Tensor>& parameters, double max_norm, double n
                        bool error_if_nonfinite) {
   const char* const op = "clip_grad_norm_";
   const CalledOp called(op);
-  // Whole parameters, and parts by the group that has them.
+  // Whole parameters, and parts by the groups that have them.
   std::vector<Tensor> own;
-  std::vector<std::pair<Communicator*, std::vector<Tensor>>> parts;
+  std::vector<std::pair<std::vector<Communicator*>, std::vector<Tensor>>> parts;
   for (const Tensor& parameter : parameters) {
     const autograd::Shard* const shard = autograd::shard_of(parameter);
-    auto place = std::find_if(parts.begin(), parts.end(), [&](const auto& one) {
-      return shard && one.first == &shard->group();
-    });
-    if (shard && place == parts.end()) place = parts.insert(place, {&shard->group(), {}});
-    (shard ? place->second : own).push_back(parameter);
+    if (!shard) {
+      own.push_back(parameter);
+      continue;
+    }
+    const std::vector<Communicator*> groups = shard->groups();
+    auto place = std::find_if(parts.begin(), parts.end(),
+                              [&](const auto& one) { return one.first == groups; });
+    if (place == parts.end()) place = parts.insert(place, {groups, {}});
+    place->second.push_back(parameter);
   }
   std::vector<Tensor> norms;
   if (!own.empty() || parts.empty())
     norms.push_back(get_total_norm(gradients_of(op, own), norm_type));
-  for (const auto& [group, mine] : parts) {
+  for (const auto& [groups, mine] : parts) {
     std::vector<Tensor> gradients = gradients_of(op, mine);
     std::erase_if(gradients, [](const Tensor& gradient) { return gradient.numel() == 0; });
-    norms.push_back(
-        norm_over_ranks(get_total_norm(gradients, norm_type), norm_type, *group, mine[0].device()));
+    norms.push_back(get_total_norm(gradients, norm_type));
+    for (Communicator* const group : groups)
+      norms.back() = norm_over_ranks(norms.back(), norm_type, *group, mine[0].device());
   }
   Tensor total = norms[0];
   if (norms.size() > 1) {

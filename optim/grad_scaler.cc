@@ -11,6 +11,7 @@
 #include <aorta/optim/clip.h>
 #include <aorta/optim/multi_tensor.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -54,13 +55,18 @@ std::vector<Tensor> gradients_of(const Optimizer& optimizer) {
   return gradients;
 }
 
-// The group that has the parameters together, if one does.
-Communicator* group_of(const Optimizer& optimizer) {
-  for (size_t group = 0; group < optimizer.group_count(); ++group)
-    for (const Tensor& parameter : optimizer.parameters(group))
-      if (const autograd::Shard* const shard = autograd::shard_of(parameter))
-        return &shard->group();
-  return nullptr;
+// The groups that have parameters together.
+std::vector<Communicator*> groups_of(const Optimizer& optimizer) {
+  std::vector<Communicator*> groups;
+  for (size_t i = 0; i < optimizer.group_count(); ++i) {
+    for (const Tensor& parameter : optimizer.parameters(i)) {
+      const autograd::Shard* const shard = autograd::shard_of(parameter);
+      if (!shard) continue;
+      for (Communicator* const group : shard->groups())
+        if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
+    }
+  }
+  return groups;
 }
 
 }  // namespace
@@ -96,8 +102,8 @@ GradScaler::Stage& GradScaler::unscaled(Optimizer& optimizer) {
   for (const Tensor& gradient : gradients)
     if (gradient.numel() > 0) filled.push_back(gradient);
   stage.largest = get_total_norm(filled, std::numeric_limits<double>::infinity());
-  if (Communicator* const group = group_of(optimizer)) {
-    // Where one rank leaves the step out, all do.
+  // Where one rank leaves the step out, all do.
+  for (Communicator* const group : groups_of(optimizer)) {
     const Device device = optimizer.parameters()[0].device();
     const Tensor mine = stage.largest.to(ToOptions{.dtype = DType::f64, .device = device});
     stage.largest = max(group->all_gather(mine));

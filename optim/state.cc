@@ -135,22 +135,23 @@ State Optimizer::full_state() const {
   const State own = state();
   State result;
   for (const auto& [name, value] : own.values()) result.set(name, value);
-  int rank = 0;
+  bool is_first = true;
   for (const auto& group : groups_) {
     for (size_t i = 0; i < group->parameters.size(); ++i) {
       const Tensor& parameter = group->parameters[i];
       const autograd::Shard* const shard = autograd::shard_of(parameter);
-      if (shard) rank = shard->group().rank();
+      if (shard)
+        for (const Communicator* const ranks : shard->groups()) is_first &= ranks->rank() == 0;
       const std::string prefix = parameter_prefix(group->first_position + i);
       const State mine = own.with_prefix(prefix);
       for (const auto& [name, tensor] : mine.tensors()) {
         const bool is_part = shard && tensor.shape() == parameter.shape();
         const Tensor value = is_part ? shard->gather(tensor) : tensor;
-        if (rank == 0) result.set(prefix + name, value.cpu());
+        if (is_first) result.set(prefix + name, value.cpu());
       }
     }
   }
-  return rank == 0 ? result : State();
+  return is_first ? result : State();
 }
 
 namespace {
@@ -196,7 +197,7 @@ Restored read_parameter(const State& state, const std::string& prefix, const Ten
   }
   const autograd::Shard* const shard = autograd::shard_of(parameter);
   for (const auto& [name, given] : state.tensors()) {
-    const Tensor tensor = shard && given.shape() == shard->whole() ? shard->part_of(given) : given;
+    const Tensor tensor = shard && given.shape() == shard->full() ? shard->part_of(given) : given;
     const std::optional<Shape> shape = shape_of(name);
     check(any || (shape && (contains(names.required, name) || contains(names.optional, name))),
           kLoadState, "the state must be of this rule", "an unknown " + io::quote(prefix + name));

@@ -41,6 +41,9 @@ MODULES = {
 # Those of which programs of pytorch/examples use some, and which have no list of their own.
 PROGRAM_MODULES = {
     "torch.distributed.fsdp": (("nn/parallel/*.h",), "both"),
+    "torch.distributed.device_mesh": (("nn/parallel/*.h",), "both"),
+    "torch.distributed.tensor": (("nn/parallel/*.h",), "both"),
+    "torch.distributed.tensor.parallel": (("nn/parallel/*.h",), "both"),
     "torchvision.datasets": (("data/datasets/*.h",), "classes"),
     "torchvision.transforms": (("data/images/*.h",), "classes"),
 }
@@ -250,7 +253,9 @@ OTHERWISE = {
         "monitored_barrier": "`world().barrier()`, which names who is missing",
         "destroy_process_group": "the end of the program",
         "get_node_local_rank": "`get_local_rank()`",
-        "new_group": "`world().duplicate()`",
+        "new_group": "`world().split(color)`, or of all ranks `world().duplicate()`",
+        "new_subgroups new_subgroups_by_enumeration split_group": "`world().split(color)`",
+        "DeviceMesh init_device_mesh": "`nn::DeviceMesh mesh(distributed::world(), {2, 4}, {\"dp\", \"tp\"})`",
         "group GroupMember": "`Communicator`",
         "get_backend get_backend_config get_backend_impl get_default_backend_for_device Backend BackendConfig is_backend_available "
         "is_gloo_available is_mpi_available is_ucc_available is_xccl_available":
@@ -264,6 +269,17 @@ OTHERWISE = {
         "Reducer Logger": "`nn::GradientReducer`; `world().records()`",
         "DebugLevel get_debug_level set_debug_level set_debug_level_from_env record_comm":
             "every call is compared between the ranks; `world().records()`",
+    },
+    "torch.distributed._shard": {
+        "ChunkShardingSpec ShardingPlan shard_module": "`nn::parallelize_module(net, group, plan)`",
+        "ShardedOptimizer": "the optimizer itself: parts are parameters",
+        "named_params_with_sharded_tensor": "`net.named_parameters()`",
+    },
+    "torch.distributed.device_mesh": {
+        "init_device_mesh": "`nn::DeviceMesh mesh(distributed::world(), {2, 4}, {\"dp\", \"tp\"})`",
+    },
+    "torch.distributed.tensor": {
+        "DTensor": "a tensor is a rank's own, and `nn::redistribute(x, group, Shard(0), Replicate())` says how the group has it",
     },
     "torch.distributed.fsdp": {
         "FullyShardedDataParallel ShardingStrategy": "`nn::fully_shard(module, group)`, for each part that is gathered together; "
@@ -346,7 +362,6 @@ OTHER_THINGS = {
 }
 
 # What is left out, and why.
-PARALLEL_PARTS = "layers whose products are divided among devices: `nn::fully_shard` divides what is kept, and each rank computes all of a layer"
 REMOTE = "functions that run in other programs and gradients through them: training is data-parallel, by collectives"
 LEFT_OUT = {
     "torch": {
@@ -440,9 +455,7 @@ LEFT_OUT = {
             "batch_isend_irecv irecv isend recv send",
         "Python's objects": "all_gather_object broadcast_object_list gather_object recv_object_list scatter_object_list "
             "send_object_list",
-        "a group is of all processes": "get_global_rank get_group_rank get_pg_count get_process_group_ranks new_subgroups "
-            "new_subgroups_by_enumeration shrink_group split_group",
-        "parallel over layers and tensors": "DeviceMesh init_device_mesh",
+        "a group knows its own ranks alone": "get_global_rank get_group_rank get_pg_count get_process_group_ranks shrink_group",
         "calls return when the work is done, or queued on the device": "Work",
         "mpirun and srun bring processes together": "FileStore GroupName HashStore PrefixStore Store TCPStore register_rendezvous_handler "
             "rendezvous",
@@ -450,14 +463,8 @@ LEFT_OUT = {
             "GatherOptions ReduceOptions ReduceScatterOptions ScatterOptions ProcessGroupGloo ProcessGroupNCCL ProcessGroupNCCL2 "
             "ProcessGroupNCCLLazy breakpoint",
     },
-    "torch.distributed._shard": {
-        PARALLEL_PARTS: "*",
-    },
     "torch.distributed.autograd": {
         REMOTE: "*",
-    },
-    "torch.distributed.device_mesh": {
-        PARALLEL_PARTS: "*",
     },
     "torch.distributed.fsdp": {
         "the part that came next in the last pass is gathered ahead, one at a time": "BackwardPrefetch",
@@ -470,12 +477,6 @@ LEFT_OUT = {
     },
     "torch.distributed.rpc": {
         REMOTE: "*",
-    },
-    "torch.distributed.tensor": {
-        PARALLEL_PARTS: "*",
-    },
-    "torch.distributed.tensor.parallel": {
-        PARALLEL_PARTS: "*",
     },
     "torch.futures": {
         REMOTE: "*",

@@ -1,7 +1,7 @@
 #include <aorta/core/backends.h>
 #include <aorta/core/clock.h>
-#include <aorta/core/comm.h>
 #include <aorta/core/device_backend.h>
+#include <aorta/core/device_collectives.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/empty.h>
 #include <aorta/core/grad_mode.h>

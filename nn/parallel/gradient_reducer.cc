@@ -62,7 +62,8 @@ GradientReducer::GradientReducer(Module& module, Communicator& group,
   check(options.bucket_cap_mb > 0, "DistributedDataParallel", "bucket_cap_mb must be positive",
         options.bucket_cap_mb);
   for (const Tensor& parameter : module.parameters())
-    autograd::check_whole("DistributedDataParallel", parameter);
+    if (autograd::gathered_shard_of(parameter))
+      autograd::check_whole("DistributedDataParallel", parameter);
   const NoGradGuard no_grad;
   // One by one, so that where the ranks' modules differ the error names the tensor.
   for (const auto& tensors : {module.named_parameters(), module.named_buffers()}) {

@@ -55,7 +55,7 @@ ShardedUnit::ShardedUnit(Module& module, Communicator& group, const FullyShardOp
     : group_(group), options_(options), name_(module.type_name()) {
   each_parameter(module, "", [&](const std::string& name, const Tensor* leaf) {
     check(
-        !autograd::shard_of(*leaf), kOp,
+        !autograd::gathered_shard_of(*leaf), kOp,
         "modules inside must be sharded first, and a parameter that several have with all of them",
         name_, " and ", name);
     const bool known = std::any_of(parts_.begin(), parts_.end(),

@@ -46,9 +46,9 @@ NOT_ATTACKED = {
     "networks of layers that are attacked, which take a second to make": "AlexNet VGG VGGLayout",
     "steps that are captured, whose faults are tried by tests/cuda": "Captured capture",
     "of several ranks: their faults are tried by tests/nn/parallel and tests/mpi":
-        "ActivityScope CollectiveCall CollectiveLibrary CollectiveSubject CommOptions Communicator CommunicatorScope DeviceCollectives GroupState "
-        "ZeroRedundancyOptimizer collective_library collective_share convert_sync_batchnorm current_communicator get_local_rank get_rank "
-        "get_world_size init_process_group is_initialized is_launched register_collective_library world write_collectives",
+        "ActivityScope CollectiveSubject CommOptions Communicator CommunicatorScope GroupState "
+        "ZeroRedundancyOptimizer collective_share convert_sync_batchnorm current_communicator get_local_rank get_rank "
+        "get_world_size init_process_group is_initialized is_launched world write_collectives",
     "of several processes: tests/data/worker_* try their faults, and kill them":
         "ArgumentReader ArgumentWriter Portable Process ProcessPool Recipe StallAccount TensorQueue",
     "needs OpenCV's plugin: tests/data/opencv_* and the program's siege": "VideoWriter mp4_problem write_video",
