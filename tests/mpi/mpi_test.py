@@ -79,6 +79,10 @@ class Mpi(unittest.TestCase):
         self.check(2, "fsdp")
         self.check(4, "fsdp")
 
+    def test_layers_divided_among_2_and_4(self):
+        self.check(2, "tensor_parallel")
+        self.check(4, "tensor_parallel")
+
     def test_ranks_that_disagree(self):
         done = self.run_scene(2, "mismatch")
         want = ("all_reduce: ranks must make the same call, got rank 0: all_reduce 0 of f32 [4,3], sum; "

@@ -1,8 +1,10 @@
 // One rank of mpi_test.py: does what its argument says with the group of all processes.
 #include <aorta/aorta.h>
+#include <aorta/nn/parallel/device_mesh.h>
 #include <aorta/nn/parallel/distributed_data_parallel.h>
 #include <aorta/nn/parallel/fully_shard.h>
 #include <aorta/nn/parallel/local_comm.h>
+#include <aorta/nn/parallel/tensor_parallel.h>
 #include <aorta/tests/same_bits.h>
 
 #include <signal.h>
@@ -180,8 +182,8 @@ struct Net : nn::Module {
 };
 
 // Three steps; the weights after them.
-template <class Parallel>
-void train(const Net& net, const Parallel& parallel) {
+template <class Any, class Parallel>
+void train(const Any& net, const Parallel& parallel) {
   optim::Adam optimizer(net.parameters(), {.lr = 0.01});
   for (int step = 0; step < 3; ++step) {
     optimizer.zero_grad();
@@ -210,9 +212,33 @@ Tensor trained_in_parts(Communicator& end, int rank) {
   return net.second.weight.detach();
 }
 
+struct Divided : nn::Module {
+  nn::LayerNorm norm{*this, "norm", 40};
+  nn::Linear first{*this, "first", 40, 301}, second{*this, "second", 301, 10};
+  Tensor forward(const Tensor& x) const override { return second(relu(first(norm(x)))); }
+};
+
+// Pairs of ranks compute a batch together, each pair one of its own.
+Tensor trained_together(Communicator& end, int rank) {
+  const nn::DeviceMesh mesh(end, {end.size() / 2, 2}, {"dp", "tp"});
+  Generator random(5, static_cast<uint64_t>(rank / 2));
+  const DefaultGeneratorScope scope(random);
+  Divided net;
+  nn::parallelize_module(net, mesh["tp"],
+                         {{"norm", nn::SequenceParallel{}},
+                          {"first", nn::ColwiseParallel{.input_layouts = nn::Shard(0)}},
+                          {"second", nn::RowwiseParallel{}}});
+  train(net, nn::DistributedDataParallel(net, mesh["dp"]));
+  const NamedTensors whole = net.full_state_dict();
+  must(whole.empty() == (rank % 2 != 0), "the first rank of a pair alone must have it");
+  return net.second.weight.detach();
+}
+
 void ddp() { compare("three steps", trained); }
 
 void fsdp() { compare("three steps of parts", trained_in_parts); }
+
+void tensor_parallel() { compare("three steps of layers that are divided", trained_together); }
 
 // Until something ends it; a file says that it has begun.
 void trains_on() {
@@ -338,6 +364,7 @@ const std::pair<const char*, void (*)()> kScenes[] = {
     {"splits_late", splits_late},
     {"ddp", ddp},
     {"fsdp", fsdp},
+    {"tensor_parallel", tensor_parallel},
     {"trains_on", trains_on},
     {"mismatch", mismatch},
     {"mismatches", mismatches},

@@ -1,5 +1,6 @@
 // Parameters divided among GPUs, gathered and reduced by the double of NCCL, against one module on
-// the CPU with the whole batch. Ranks are threads, each with a device of its own.
+// the CPU with the whole batch, and layers divided among them. Ranks are threads, each with a
+// device of its own.
 #include <aorta/core/comm.h>
 #include <aorta/core/device_backend.h>
 #include <aorta/core/dispatch/capture.h>
@@ -14,6 +15,7 @@
 #include <aorta/nn/parallel/collective_thread.h>
 #include <aorta/nn/parallel/fully_shard.h>
 #include <aorta/nn/parallel/sync_batch_norm.h>
+#include <aorta/nn/parallel/tensor_parallel.h>
 #include <aorta/optim/clip.h>
 #include <aorta/optim/sgd.h>
 #include <aorta/tests/cuda/emulated/sanitizer.h>
@@ -51,7 +53,7 @@ ShardedNet sharded_net() {
   return net;
 }
 
-std::vector<double> sharded_losses(const ShardedNet& net, const Tensor& x, const Tensor& y) {
+std::vector<double> sharded_losses(const nn::Module& net, const Tensor& x, const Tensor& y) {
   optim::SGD optimizer(net.parameters(), {.lr = 0.2, .momentum = 0.9});
   std::vector<double> losses;
   for (int step = 0; step < kShardedSteps; ++step) {
@@ -116,6 +118,59 @@ TEST(CudaNcclSharded, TrainsAsOneDeviceDoes) {
         }
       }
     }
+  }
+}
+
+struct DividedNet : nn::Module {
+  nn::LayerNorm norm{*this, "norm", 4};
+  nn::Linear first{*this, "first", 4, 7};
+  nn::Linear second{*this, "second", 7, 3};
+  Tensor forward(const Tensor& x) const override { return second(tanh(first(norm(x)))); }
+};
+
+// Each rank has rows of the batch, and some of the seven hidden units.
+TEST(CudaNcclSharded, DividesLayers) {
+  ASSERT_EQ(aorta_register_cuda(), nullptr);
+  Generator random(11);
+  const Tensor x = randn({6, 4}, {.dtype = f64}, &random);
+  const Tensor y = randn({6, 3}, {.dtype = f64}, &random);
+  const auto divided_net = [] {
+    Generator weights(2);
+    const DefaultGeneratorScope scope(weights);
+    DividedNet net;
+    net.to(f64);
+    return net;
+  };
+  const DividedNet whole = divided_net();
+  const std::vector<double> wanted = sharded_losses(whole, x, y);
+  const bool is_threads = emulated::under_thread_sanitizer();
+  for (const Mode mode : {Mode::lazy, Mode::eager, Mode::random, Mode::threads}) {
+    if (is_threads && mode != Mode::threads) continue;
+    emulated::Streams::get().set_mode(mode);
+    const auto errors = on_ranks(3, {.timeout = 60}, [&](Communicator& end) {
+      const Device device(DeviceType::cuda, end.rank());
+      const DeviceGuard guard(device);
+      const auto group = end.split(0);
+      DividedNet net = divided_net();
+      net.to(device);
+      nn::parallelize_module(net, *group,
+                             {{"norm", nn::SequenceParallel{}},
+                              {"first", nn::ColwiseParallel{.input_layouts = nn::Shard(0)}},
+                              {"second", nn::RowwiseParallel{}}});
+      const std::vector<double> losses =
+          sharded_losses(net, x.narrow(0, 2 * end.rank(), 2).to(device), y.to(device));
+      for (size_t step = 0; step < kShardedSteps; ++step)
+        EXPECT_NEAR(losses[step], wanted[step], 1e-12) << step;
+      for (const CollectiveRecord& record : group->records())
+        if (record.collective != Collective::barrier) {
+          EXPECT_EQ(record.engine, "NCCL") << to_string(record);
+        }
+      const NamedTensors found = net.full_state_dict(), all = whole.state_dict();
+      for (size_t i = 0; i < found.size(); ++i)
+        EXPECT_LT(max(abs(found[i].second - all[i].second)).item<double>(), 1e-11)
+            << found[i].first;
+    });
+    EXPECT_EQ(errors, no_errors(3));
   }
 }
 
