@@ -1,7 +1,5 @@
-#include <aorta/core/dispatch/profiler.h>
 #include <aorta/nn/parallel/collective_thread.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace aorta::nn {
@@ -30,11 +28,8 @@ std::exception_ptr CollectiveThread::Task::wait() {
   return std::exchange(error_, nullptr);
 }
 
-void CollectiveThread::Task::join(const char* what) {
-  {
-    const ProfilerRange range(what, {}, " waits");
-    if (const std::exception_ptr error = wait()) std::rethrow_exception(error);
-  }
+void CollectiveThread::Task::join() {
+  if (const std::exception_ptr error = wait()) std::rethrow_exception(error);
   backend(behind_.device.type).wait_event(behind_, {behind_.device});
 }
 
@@ -59,25 +54,24 @@ CollectiveThread::~CollectiveThread() {
   for (const Stream& stream : streams_) backend(stream.device.type).destroy_stream(stream);
 }
 
-void CollectiveThread::add_stream(Device device) {
-  if (device.is_cpu() || std::any_of(streams_.begin(), streams_.end(),
-                                     [&](const Stream& stream) { return stream.device == device; }))
-    return;
-  DeviceBackend& backend = aorta::backend(device.type);
-  streams_.push_back(backend.create_stream(device.index));
-  thread_->launch([&backend, stream = streams_.back()] { backend.set_current_stream(stream); });
+const Stream* CollectiveThread::stream_of(Device device) {
+  if (device.is_cpu()) return nullptr;
+  for (const Stream& stream : streams_)
+    if (stream.device == device) return &stream;
+  return &streams_.emplace_back(backend(device.type).create_stream(device.index));
 }
 
 std::shared_ptr<CollectiveThread::Task> CollectiveThread::launch(
     Device device, std::function<void(Communicator& group)> task) {
-  add_stream(device);
   DeviceBackend& backend = aorta::backend(device.type);
   const std::shared_ptr<Task> launched(new Task(device));
   backend.record_event(launched->before_, {device});
-  thread_->launch([this, &backend, device, launched, timeout = parent_.timeout(),
+  const Stream* const stream = stream_of(device);
+  thread_->launch([this, &backend, device, stream, launched, timeout = parent_.timeout(),
                    task = std::move(task)]() mutable {
     std::exception_ptr error;
     try {
+      if (stream) backend.set_current_stream(*stream);
       group_->set_timeout(timeout);
       backend.wait_event(launched->before_, {device});
       task(*group_);

@@ -5,11 +5,11 @@
 #include <aorta/nn/parallel/task_thread.h>
 
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 namespace aorta::nn {
 
@@ -32,7 +32,7 @@ class CollectiveThread {
     Task& operator=(const Task&) = delete;
     /// Returns when it has run, and throws what it threw; on a GPU, when it is queued, and the
     /// current stream goes on behind it.
-    void join(const char* what);
+    void join();
     /// As join, for a task whose result nobody wants.
     void settle();
 
@@ -49,8 +49,8 @@ class CollectiveThread {
     bool has_run_ = false;
     std::exception_ptr error_;
   };
-  /// The group that tasks get.
-  const Communicator& group() const { return *group_; }
+  /// The group that tasks get, for who has joined all of them.
+  Communicator& group() const { return *group_; }
   /// Counts the parts of networks that have been divided among the group.
   int64_t next_number() { return numbers_++; }
   /// Runs `task(group)`, a group of the same ranks, behind what the current stream of `device` has
@@ -58,11 +58,12 @@ class CollectiveThread {
   std::shared_ptr<Task> launch(Device device, std::function<void(Communicator& group)> task);
 
  private:
-  void add_stream(Device device);
+  /// That of a GPU; null for the CPU.
+  const Stream* stream_of(Device device);
 
   Communicator& parent_;
   const std::unique_ptr<Communicator> group_;
-  std::vector<Stream> streams_;  // of GPUs
+  std::deque<Stream> streams_;  // of GPUs, which stay where they are
   int64_t numbers_ = 0;
   std::unique_ptr<TaskThread> thread_;
 };

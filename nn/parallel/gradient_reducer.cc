@@ -8,11 +8,11 @@
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/rank_reduction.h>
 #include <aorta/nn/parallel/gradient_reducer.h>
-#include <aorta/nn/parallel/task_thread.h>
 
 #include <algorithm>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 
 namespace aorta::nn {
 namespace {
@@ -56,9 +56,9 @@ GradientReducer::GradientReducer(Module& module, Communicator& group,
                                  const DistributedDataParallelOptions& options)
     : module_(module),
       group_(group),
-      gradients_(group.duplicate(/*ends_with_it=*/true)),
       options_(options),
-      claim_(std::make_unique<Claim>()) {
+      claim_(std::make_unique<Claim>()),
+      thread_(std::make_unique<CollectiveThread>(group)) {
   check(options.bucket_cap_mb > 0, "DistributedDataParallel", "bucket_cap_mb must be positive",
         options.bucket_cap_mb);
   for (const Tensor& parameter : module.parameters())
@@ -79,19 +79,6 @@ GradientReducer::GradientReducer(Module& module, Communicator& group,
   check(!parameters_.empty(), "DistributedDataParallel",
         "the module must have a parameter that requires a gradient", "none");
   make_buckets();
-  for (Bucket& bucket : buckets_) {
-    const Device device = parameters_[bucket.parameters.front()].tensor.device();
-    DeviceBackend& backend = aorta::backend(device.type);
-    bucket.ready = backend.create_event(device.index);
-    if (std::none_of(sides_.begin(), sides_.end(),
-                     [&](const Side& side) { return side.stream.device == device; }))
-      sides_.push_back({backend.create_stream(device.index), backend.create_event(device.index)});
-  }
-  thread_ = std::make_unique<TaskThread>();
-  thread_->launch([this] {
-    for (const Side& side : sides_)
-      backend(side.stream.device.type).set_current_stream(side.stream);
-  });
   for (size_t i = 0; i < parameters_.size(); ++i)
     parameters_[i].hook = parameters_[i].tensor.register_post_accumulate_grad_hook(
         [this, i](const Tensor&) { on_gradient(i); });
@@ -100,13 +87,6 @@ GradientReducer::GradientReducer(Module& module, Communicator& group,
 GradientReducer::~GradientReducer() {
   for (Parameter& parameter : parameters_) parameter.hook.remove();
   thread_.reset();
-  for (const Bucket& bucket : buckets_)
-    backend(bucket.ready.device.type).destroy_event(bucket.ready);
-  for (const Side& side : sides_) {
-    DeviceBackend& backend = aorta::backend(side.stream.device.type);
-    backend.destroy_event(side.done);
-    backend.destroy_stream(side.stream);
-  }
 }
 
 // The last parameters first, for their gradients come first; a bucket has one dtype and device.
@@ -125,7 +105,8 @@ void GradientReducer::make_buckets() {
         buckets_.empty() ? nullptr : &parameters_[buckets_.back().parameters.back()].tensor;
     if (!last || bytes >= most || i + 1 == of_last || last->dtype() != tensor.dtype() ||
         last->device() != tensor.device()) {
-      buckets_.push_back({.name = "bucket " + std::to_string(buckets_.size())});
+      buckets_.push_back(
+          {.name = "bucket " + std::to_string(buckets_.size()), .device = tensor.device()});
       bytes = 0;
     }
     buckets_.back().parameters.push_back(i);
@@ -149,7 +130,7 @@ void GradientReducer::before_forward() {
 }
 
 void GradientReducer::begin_pass() {
-  gradients_->set_timeout(group_.timeout());
+  thread_->group().set_timeout(group_.timeout());
   autograd::after_backward([this](const std::exception_ptr& error) { end_pass(error); });
   in_pass_ = true;
   next_ = 0;
@@ -169,29 +150,27 @@ void GradientReducer::on_gradient(size_t index) {
   while (next_ < buckets_.size() && buckets_[next_].missing == 0) {
     Bucket& bucket = buckets_[next_];
     // Nothing of the pass is left to hide it: who would wait for the thread does it.
-    if (next_ + 1 == buckets_.size() && bucket.ready.device.is_cpu()) break;
+    if (next_ + 1 == buckets_.size() && bucket.device.is_cpu()) break;
     launch(bucket);
     ++next_;
   }
 }
 
-// What the program's stream has queued so far makes the gradients.
+// Behind one that fails the others fail too.
 void GradientReducer::launch(Bucket& bucket) {
-  DeviceBackend& backend = aorta::backend(bucket.ready.device.type);
-  backend.record_event(bucket.ready, {bucket.ready.device});
-  thread_->launch([this, &bucket, &backend] {
-    backend.wait_event(bucket.ready, {bucket.ready.device});
-    reduce(bucket);
+  bucket.task = thread_->launch(bucket.device, [this, &bucket](Communicator& group) {
+    try {
+      reduce(bucket);
+    } catch (const std::exception& error) {
+      group.abort(reason_of(error));
+      throw;
+    }
   });
 }
 
-// What the program queues from now on comes after the reductions.
-void GradientReducer::join_streams() {
-  for (const Side& side : sides_) {
-    DeviceBackend& backend = aorta::backend(side.stream.device.type);
-    backend.record_event(side.done, side.stream);
-    backend.wait_event(side.done, {side.stream.device});
-  }
+void GradientReducer::join_tasks() {
+  for (Bucket& bucket : buckets_)
+    if (const auto task = std::exchange(bucket.task, nullptr)) task->join();
 }
 
 // The bucket's gradients, those of parameters without one as zeros, become their mean.
@@ -209,7 +188,7 @@ void GradientReducer::reduce(Bucket& bucket) {
   bucket.mean = cat(flat);
   const DType dtype = bucket.mean.dtype();
   if (options_.bf16_gradients && is_floating(dtype)) bucket.mean = bucket.mean.to(DType::bf16);
-  gradients_->all_reduce(bucket.mean, ReduceOp::mean);
+  thread_->group().all_reduce(bucket.mean, ReduceOp::mean);
   bucket.mean = bucket.mean.to(dtype);
   int64_t place = 0;
   for (const size_t i : bucket.parameters) {
@@ -225,26 +204,27 @@ void GradientReducer::end_pass(const std::exception_ptr& error) {
   try {
     if (error) std::rethrow_exception(error);
     finish();
-  } catch (const RankError& failure) {
-    give_up(failure.what());
-    throw;
   } catch (const std::exception& failure) {
-    give_up("rank " + std::to_string(group_.rank()) + ": " + failure.what());
+    give_up(reason_of(failure));
     throw;
   }
 }
 
+// What the other ranks are told: another rank's failure as it came.
+std::string GradientReducer::reason_of(const std::exception& failure) const {
+  if (dynamic_cast<const RankError*>(&failure)) return failure.what();
+  return "rank " + std::to_string(group_.rank()) + ": " + failure.what();
+}
+
 // The error that is under way says more than those that follow from it.
 void GradientReducer::give_up(const std::string& reason) {
-  gradients_->abort(reason);
+  thread_->group().abort(reason);
   group_.abort(reason);
-  try {
-    thread_->wait();
-  } catch (const Error&) {
-  }
-  try {
-    join_streams();
-  } catch (const Error&) {
+  for (Bucket& bucket : buckets_) {
+    try {
+      if (const auto task = std::exchange(bucket.task, nullptr)) task->settle();
+    } catch (const Error&) {
+    }
   }
 }
 
@@ -255,14 +235,14 @@ void GradientReducer::reduce_rest() {
   const double start = seconds_now();
   for (; next_ < buckets_.size(); ++next_) {
     Bucket& bucket = buckets_[next_];
-    if (!bucket.ready.device.is_cpu()) {
+    if (!bucket.device.is_cpu()) {
       launch(bucket);
       continue;
     }
-    thread_->wait();
+    join_tasks();
     reduce(bucket);
   }
-  thread_->wait();
+  join_tasks();
   waited_seconds_ += seconds_now() - start;
 }
 
@@ -278,18 +258,16 @@ void GradientReducer::finish() {
         "every parameter must get a gradient, or find_unused_parameters be set", "none of ",
         missing);
   reduce_rest();
-  if (!options_.find_unused_parameters) return join_streams();
+  if (!options_.find_unused_parameters) return;
   std::vector<uint8_t> ready;
   // A gradient that a pass under no_sync left counts, though this pass brought none.
   for (const Parameter& parameter : parameters_)
     ready.push_back(parameter.ready || parameter.tensor.grad().defined());
   const Tensor used = tensor(ready);
-  gradients_->all_reduce(used, ReduceOp::max);
-  join_streams();
+  thread_->group().all_reduce(used, ReduceOp::max);
   for (Bucket& bucket : buckets_) {
     // Memory of the other stream, which this one is going to read.
-    backend(bucket.ready.device.type)
-        .record_stream(bucket.mean.storage()->data(), {bucket.ready.device});
+    backend(bucket.device.type).record_stream(bucket.mean.storage()->data(), {bucket.device});
     int64_t place = 0;
     for (const size_t i : bucket.parameters) {
       const Tensor& parameter = parameters_[i].tensor;

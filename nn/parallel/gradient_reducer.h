@@ -1,16 +1,13 @@
 #pragma once
 
-#include <aorta/core/comm.h>
-#include <aorta/core/device_backend.h>
 #include <aorta/nn/module.h>
+#include <aorta/nn/parallel/collective_thread.h>
 
 #include <exception>
 #include <functional>
 #include <memory>
 
 namespace aorta::nn {
-
-class TaskThread;
 
 /// The options of DistributedDataParallel, with PyTorch's names and defaults.
 struct DistributedDataParallelOptions {
@@ -59,7 +56,8 @@ class GradientReducer {
     std::vector<size_t> parameters = {};
     size_t missing = 0;
     Tensor mean = {};  // flat
-    Event ready = {};  // its gradients are there, as far as the program's stream is concerned
+    Device device = {};
+    std::shared_ptr<CollectiveThread::Task> task = {};  // under way
   };
 
   class Claim;
@@ -70,14 +68,14 @@ class GradientReducer {
   void end_pass(const std::exception_ptr& error);
   void finish();
   void reduce_rest();
+  std::string reason_of(const std::exception& failure) const;
   void give_up(const std::string& reason);
   void launch(Bucket& bucket);
   void reduce(Bucket& bucket);
-  void join_streams();
+  void join_tasks();
 
   Module& module_;
   Communicator& group_;
-  const std::unique_ptr<Communicator> gradients_;  // whose calls stand in an order of their own
   const DistributedDataParallelOptions options_;
   std::unique_ptr<Claim> claim_;  // on the parameters, which no other reducer may have
   std::vector<Parameter> parameters_;
@@ -85,15 +83,8 @@ class GradientReducer {
   bool syncs_ = true;
   bool in_pass_ = false;
   double waited_seconds_ = 0;
-  size_t next_ = 0;  // the bucket that is reduced next
-  // The stream of a device that has parameters, where buckets are reduced beside the backward pass,
-  // and an event for when they are.
-  struct Side {
-    Stream stream;
-    Event done;
-  };
-  std::vector<Side> sides_;
-  std::unique_ptr<TaskThread> thread_;  // that reduces
+  size_t next_ = 0;                           // the bucket that is reduced next
+  std::unique_ptr<CollectiveThread> thread_;  // that reduces
 };
 
 /// While it lives, backward passes reduce nothing.

@@ -2,6 +2,7 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/record.h>
 #include <aorta/core/device_backend.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/empty.h>
 #include <aorta/core/module_path.h>
 #include <aorta/core/ops/creation.h>
@@ -130,7 +131,10 @@ ShardedUnit::Errand ShardedUnit::launch(std::function<Tensors(Communicator&)> wo
 }
 
 ShardedUnit::Tensors ShardedUnit::result_of(const Errand& errand, const char* what) const {
-  errand.task->join(what);
+  {
+    const ProfilerRange range(what, {}, " waits");
+    errand.task->join();
+  }
   for (const Tensor& tensor : *errand.result) record_stream(tensor);
   return std::move(*errand.result);
 }

@@ -21,12 +21,6 @@ void TaskThread::launch(std::function<void()> task) {
   changed_.notify_all();
 }
 
-void TaskThread::wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return tasks_.empty() && !busy_; });
-  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
-}
-
 void TaskThread::work() {
   const ThreadLimit one(1);
   const NoGradGuard no_grad;
@@ -36,20 +30,10 @@ void TaskThread::work() {
     if (tasks_.empty()) return;
     std::function<void()> task = std::move(tasks_.front());
     tasks_.pop();
-    busy_ = true;
-    const bool left_out = bool(error_);
     lock.unlock();
-    std::exception_ptr error;
-    try {
-      if (!left_out) task();
-    } catch (...) {
-      error = std::current_exception();
-    }
+    task();
     task = nullptr;
     lock.lock();
-    busy_ = false;
-    if (error) error_ = error;
-    changed_.notify_all();
   }
 }
 

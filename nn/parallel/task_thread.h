@@ -1,7 +1,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <exception>
 #include <functional>
 #include <mutex>
 #include <queue>
@@ -18,10 +17,8 @@ class TaskThread {
   TaskThread(const TaskThread&) = delete;
   TaskThread& operator=(const TaskThread&) = delete;
 
-  /// Leaves a task to the thread. After one that fails, those up to the next wait() are left out.
+  /// Leaves a task to the thread, which doesn't throw.
   void launch(std::function<void()> task);
-  /// Returns when all tasks are done; throws what the first that failed threw.
-  void wait();
 
  private:
   void work();
@@ -29,8 +26,7 @@ class TaskThread {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::queue<std::function<void()>> tasks_;
-  bool busy_ = false, ends_ = false;
-  std::exception_ptr error_;
+  bool ends_ = false;
   std::thread thread_;  // the last member: it uses the others
 };
 
