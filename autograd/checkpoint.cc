@@ -83,11 +83,14 @@ class Replay : public std::enable_shared_from_this<Replay> {
     generator->restore(*random_);
     if (kernel::Recording* const launches = kernel::Recording::current())
       launches->before_launch([generator, random = random_] { generator->restore(*random); });
-    const DefaultGeneratorScope same_numbers(*generator);
+    // What is around draws numbers of its own, which the function's don't follow.
+    Generator others;
+    const DefaultGeneratorScope other_numbers(others);
     const Autocast same_dtypes(autocast_);
     const CommunicatorScope same_group(group_);
     const EnableGradGuard recording;
     const Entered around(around_);
+    const DefaultGeneratorScope same_numbers(*generator);
     const SavedTensorsHooks hooks(
         [&](const Tensor& tensor) {
           fill(next++, tensor);

@@ -130,6 +130,19 @@ const Shard* gathered_shard_of(const Tensor& leaf) {
   return shard && !shard->is_computed_with() ? shard : nullptr;
 }
 
+std::string part_text(const Tensor& leaf) {
+  const Shard* const shard = shard_of(leaf);
+  if (!shard) return "";
+  std::string text = "part";
+  for (const Communicator* const group : shard->groups()) {
+    text += ' ';
+    aorta::detail::append(text, int64_t{group->rank()});
+    text += " of ";
+    aorta::detail::append(text, int64_t{group->size()});
+  }
+  return text;
+}
+
 void make_shard(const Tensor& leaf, Communicator& group) {
   const NoGradGuard no_grad;
   const auto shard = std::make_shared<const Shard>(group, leaf, 0, known_shard_of(leaf));
@@ -141,6 +154,7 @@ void divide(const Tensor& leaf, Communicator& group, int64_t dim) {
   const NoGradGuard no_grad;
   const auto shard = std::make_shared<Shard>(group, leaf, dim);
   shard->computed_with_ = true;
+  detail::are_shards = true;
   take_part(leaf, shard->own_part_of(leaf.detach()), shard);
 }
 

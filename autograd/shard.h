@@ -70,8 +70,11 @@ class Shard {
 const Shard* shard_of(const Tensor& leaf);
 /// shard_of where the leaf must be gathered before it is computed with, else null.
 const Shard* gathered_shard_of(const Tensor& leaf);
-/// Whether this program has made any that must be gathered.
+/// Whether this program has made any.
 inline bool are_shards() { return detail::are_shards.load(std::memory_order_relaxed); }
+/// Which part of its tensor the leaf is, "part 1 of 2"; empty where it is whole. Ranks that take
+/// one another's values have the same.
+std::string part_text(const Tensor& leaf);
 /// Makes the leaf, which is the whole tensor, this rank's part of it, by rows of dimension 0, to be
 /// gathered. It stays the object that it is, with its hooks, and loses its gradient.
 void make_shard(const Tensor& leaf, Communicator& group);

@@ -136,8 +136,8 @@ class Communicator {
   /// is a part of what this group does.
   std::unique_ptr<Communicator> duplicate(bool ends_with_it = false);
   /// This rank's end of the group of those that give the same `color`, in the order of their ranks;
-  /// all ranks call it together. It ends with this one, and its tensors have a way of their own
-  /// between the GPUs.
+  /// all ranks call it together. Who ends this one by abort() ends it, and its tensors have a way
+  /// of their own between the GPUs.
   std::unique_ptr<Communicator> split(int64_t color);
   /// What lives as long as this end, for who computes by it (nn::CollectiveThread).
   std::shared_ptr<void>& companion() { return companion_; }

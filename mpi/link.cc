@@ -24,7 +24,6 @@ namespace {
 constexpr int64_t kMillisecond = 1'000'000;
 // A count of MPI's is an int; and a piece must come within the timeout on any network.
 constexpr int64_t kLargestMessage = 8 << 20;
-constexpr int kReasonTag = 32767;  // the largest that every MPI has
 constexpr size_t kReasonSize = 2048;
 // How often a wait asks whether others have failed.
 constexpr int64_t kLookEvery = 3 * kMillisecond;
@@ -86,6 +85,11 @@ Link::Link(int records) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   check_call(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
   check_call(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+  int* largest = nullptr;
+  int is_known = 0;
+  check_call(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&largest), &is_known),
+             "MPI_Comm_get_attr");
+  largest_tag_ = is_known ? *largest : kReasonTag;
   peers_.resize(static_cast<size_t>(size_));
   find_peers(records);
 }

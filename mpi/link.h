@@ -36,6 +36,9 @@ struct Transfer {
 /// never a call that waits, so that every wait has an end.
 class Link {
  public:
+  /// The tag of messages that say why a group has ended, the largest one that every MPI has.
+  static constexpr int kReasonTag = 32767;
+
   /// Seconds to wait for a rank that works, and for one of this machine that is stopped; 0: for
   /// ever.
   struct Limits {
@@ -50,6 +53,8 @@ class Link {
   /// This process's place among those of its machine; how many of these may run on just its CPUs.
   int local_rank() const { return local_rank_; }
   int ranks_on_these_cpus() const { return ranks_on_these_cpus_; }
+  /// The largest tag that messages may have with this MPI.
+  int largest_tag() const { return largest_tag_; }
   RankBoard& board() { return *peers_[static_cast<size_t>(rank_)].board; }
 
   /// Sends and receives all, of messages with `tag` between two ranks in the order of the calls, of
@@ -102,6 +107,7 @@ class Link {
   void check_call(int code, const char* call);
 
   int rank_ = 0, size_ = 1, local_rank_ = 0, ranks_on_these_cpus_ = 1;
+  int largest_tag_ = 0;
   std::vector<Peer> peers_;
   std::mutex calls_;  // of those into MPI
   std::mutex mutex_;  // of what follows

@@ -5,7 +5,6 @@
 #include <aorta/mpi/mpi_comm.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -68,10 +67,10 @@ MpiCommunicator::MpiCommunicator(Link& link, const CommOptions& options, Group g
 MpiCommunicator::Group MpiCommunicator::next_group(const char* op) const {
   const int number = groups_ + 1;
   const int64_t tag = int64_t{group_.tag} * kGroups + number;
-  constexpr int64_t kTagOfReasons = 32767;  // link.cc
-  check(number < kGroups && tag < INT_MAX / 2 && 2 * tag + 1 != kTagOfReasons, op,
-        "4095 groups can be made of one, and as many of each of these", number, " of ",
-        group_.name);
+  check(number < kGroups, op, "4095 groups can be made of one", number, " of ", group_.name);
+  check(2 * tag + 1 <= link_.largest_tag() && 2 * tag + 1 != Link::kReasonTag, op,
+        "a group must be known by a tag that MPI has", 2 * tag + 1, " of ", link_.largest_tag(),
+        " for one of ", group_.name);
   return {.members = group_.members,
           .rank = rank(),
           .name = group_.name + "." + std::to_string(number),

@@ -1,4 +1,5 @@
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/shard.h>
 #include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/embedding.h>
@@ -31,9 +32,7 @@ Embedding::Embedding(int64_t count, int64_t size, const EmbeddingOptions& option
 
 void Embedding::reset_parameters() {
   init::normal_(weight);
-  if (!options.padding_idx) return;
-  const NoGradGuard no_grad;
-  weight.select(0, *options.padding_idx).zero_();
+  if (options.padding_idx) detail::clear_row(weight, *options.padding_idx);
 }
 
 Embedding::Embedding(Module& owner, const char* name, int64_t count, int64_t size,
@@ -64,6 +63,16 @@ void limit_rows(const Tensor& weight, const Tensor& input, double max_norm, doub
   const Tensor rows = unique(input.flatten()).values;
   const Tensor limited = renorm(weight.index_select(0, rows), norm_type, 0, max_norm);
   weight.index_copy_(0, rows, limited.to(weight.dtype()));  // f32 under autocast
+}
+
+void clear_row(const Tensor& weight, int64_t row) {
+  const NoGradGuard no_grad;
+  const autograd::Shard* const shard = autograd::shard_of(weight);
+  const Tensor is_row = zeros({shard ? shard->full()[0] : weight.size(0), 1},
+                              {.dtype = DType::boolean, .device = weight.device()});
+  is_row.select(0, row).fill_(1);
+  const Tensor whole = is_row.expand(shard ? shard->full() : weight.shape());
+  weight.masked_fill_(shard ? shard->part_of(whole) : whole, 0);
 }
 
 void share_gradient(const Tensor& rows, const Tensor& weight, const Tensor& input) {

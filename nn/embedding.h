@@ -45,6 +45,8 @@ namespace detail {
 
 /// Scales the rows of `weight` (V, D) that `input` names, as max_norm says.
 void limit_rows(const Tensor& weight, const Tensor& input, double max_norm, double norm_type);
+/// Sets row `row` (negative counts from the end) of a table (V, D) to zeros, which may be a part.
+void clear_row(const Tensor& weight, int64_t row);
 /// Divides the gradient of `rows` (*, D), those of `weight` that `input` (*) names, by how often
 /// each comes.
 void share_gradient(const Tensor& rows, const Tensor& weight, const Tensor& input);

@@ -143,9 +143,7 @@ EmbeddingBag::EmbeddingBag(Module& owner, const char* name, int64_t count, int64
 
 void EmbeddingBag::reset_parameters() {
   init::normal_(weight);
-  if (!options.padding_idx) return;
-  const NoGradGuard no_grad;
-  weight.select(0, *options.padding_idx).zero_();
+  if (options.padding_idx) detail::clear_row(weight, *options.padding_idx);
 }
 
 EmbeddingBag EmbeddingBag::from_pretrained(const Tensor& embeddings, bool freeze,

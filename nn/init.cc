@@ -1,4 +1,5 @@
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/shard.h>
 #include <aorta/core/called_op.h>
 #include <aorta/core/check.h>
 #include <aorta/core/eigen.h>
@@ -13,7 +14,7 @@
 namespace aorta::nn::init {
 namespace {
 
-// What each of these functions begins with.
+// What each function that calls another one begins with.
 class Filling {
  public:
   Filling(const char* op, const Tensor& tensor) : called_(op) {
@@ -24,6 +25,18 @@ class Filling {
   CalledOp called_;
   NoGradGuard no_grad_;
 };
+
+// Fills a tensor; of a part that a rank has, its place in the full one, which all ranks draw alike.
+template <class Fill>
+const Tensor& filled(const char* op, const Tensor& tensor, const Fill& fill) {
+  const Filling filling(op, tensor);
+  const autograd::Shard* const shard = autograd::shard_of(tensor);
+  const Tensor whole =
+      shard ? empty(shard->full(), {.dtype = tensor.dtype(), .device = tensor.device()}) : tensor;
+  fill(whole);
+  if (shard) tensor.copy_(shard->part_of(whole));
+  return tensor;
+}
 
 void check_floating(const char* op, const Tensor& tensor) {
   check(is_floating(tensor.dtype()), op, "dtype must be floating", tensor.dtype());
@@ -69,28 +82,8 @@ double normal_quantile(double p, double low, double high) {
   return 0.5 * (low + high);
 }
 
-}  // namespace
-
-const Tensor& uniform_(const Tensor& tensor, double a, double b, Generator* generator) {
-  const Filling filling("uniform_", tensor);
-  check(a <= b, "uniform_", "a must be at most b", a, " and ", b);
-  aorta::uniform_(tensor, a, b, generator);
-  return tensor;
-}
-
-const Tensor& normal_(const Tensor& tensor, double mean, double std, Generator* generator) {
-  const Filling filling("normal_", tensor);
-  check(std >= 0, "normal_", "std must not be negative", std);
-  aorta::normal_(tensor, mean, std, generator);
-  return tensor;
-}
-
-const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, double a, double b,
-                            Generator* generator) {
-  const Filling filling("trunc_normal_", tensor);
-  check_floating("trunc_normal_", tensor);
-  check(std > 0, "trunc_normal_", "std must be positive", std);
-  check(a < b, "trunc_normal_", "a must be below b", a, " and ", b);
+Tensor truncated_normals(const Shape& shape, double mean, double std, double a, double b,
+                         Generator* generator) {
   // In the tail where the interval lies, so that probabilities near 1 don't cancel.
   double low = (a - mean) / std, high = (b - mean) / std;
   const bool mirrored = low > 0;
@@ -103,19 +96,45 @@ const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, doubl
   high = std::min(high, 40.0);
   const double p_low = normal_cdf(low), p_high = normal_cdf(high);
   if (p_high - p_low > 0.5) {
-    const Tensor values = normals_within(low, high, tensor.shape(), generator);
+    const Tensor values = normals_within(low, high, shape, generator);
     double* const value = values.data<double>();
     for (int64_t i = 0; i < values.numel(); ++i)
       value[i] = std::min(std::max(mean + std * (mirrored ? -value[i] : value[i]), a), b);
-    return tensor.copy_(values);
+    return values;
   }
-  const Tensor values = rand(tensor.shape(), {.dtype = DType::f64}, generator);
+  const Tensor values = rand(shape, {.dtype = DType::f64}, generator);
   double* const value = values.data<double>();
   for (int64_t i = 0; i < values.numel(); ++i) {
     const double x = normal_quantile(p_low + (p_high - p_low) * value[i], low, high);
     value[i] = std::min(std::max(mean + std * (mirrored ? -x : x), a), b);
   }
-  return tensor.copy_(values);
+  return values;
+}
+
+}  // namespace
+
+const Tensor& uniform_(const Tensor& tensor, double a, double b, Generator* generator) {
+  return filled("uniform_", tensor, [&](const Tensor& whole) {
+    check(a <= b, "uniform_", "a must be at most b", a, " and ", b);
+    aorta::uniform_(whole, a, b, generator);
+  });
+}
+
+const Tensor& normal_(const Tensor& tensor, double mean, double std, Generator* generator) {
+  return filled("normal_", tensor, [&](const Tensor& whole) {
+    check(std >= 0, "normal_", "std must not be negative", std);
+    aorta::normal_(whole, mean, std, generator);
+  });
+}
+
+const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, double a, double b,
+                            Generator* generator) {
+  return filled("trunc_normal_", tensor, [&](const Tensor& whole) {
+    check_floating("trunc_normal_", whole);
+    check(std > 0, "trunc_normal_", "std must be positive", std);
+    check(a < b, "trunc_normal_", "a must be below b", a, " and ", b);
+    whole.copy_(truncated_normals(whole.shape(), mean, std, a, b, generator));
+  });
 }
 
 const Tensor& trunc_normal_(const Tensor& tensor, const TruncNormalOptions& o,
@@ -124,8 +143,7 @@ const Tensor& trunc_normal_(const Tensor& tensor, const TruncNormalOptions& o,
 }
 
 const Tensor& constant_(const Tensor& tensor, double value) {
-  const Filling filling("constant_", tensor);
-  return tensor.fill_(value);
+  return filled("constant_", tensor, [&](const Tensor& whole) { whole.fill_(value); });
 }
 
 const Tensor& ones_(const Tensor& tensor) {
@@ -139,18 +157,20 @@ const Tensor& zeros_(const Tensor& tensor) {
 }
 
 const Tensor& eye_(const Tensor& tensor) {
-  const Filling filling("eye_", tensor);
-  check(tensor.dim() == 2, "eye_", "the tensor must have 2 dimensions", tensor.shape());
-  return tensor.copy_(eye(tensor.size(0), tensor.size(1), {.dtype = tensor.dtype()}));
+  return filled("eye_", tensor, [](const Tensor& whole) {
+    check(whole.dim() == 2, "eye_", "the tensor must have 2 dimensions", whole.shape());
+    whole.copy_(eye(whole.size(0), whole.size(1), {.dtype = whole.dtype()}));
+  });
 }
 
 Fans calculate_fans(const Tensor& tensor) {
   const Filling filling("calculate_fans", tensor);
-  check(tensor.dim() >= 2, "calculate_fans", "fans need a tensor of 2 dimensions or more",
-        tensor.shape());
+  const autograd::Shard* const shard = autograd::shard_of(tensor);
+  const Shape& shape = shard ? shard->full() : tensor.shape();
+  check(shape.size() >= 2, "calculate_fans", "fans need a tensor of 2 dimensions or more", shape);
   int64_t kernel = 1;
-  for (int d = 2; d < tensor.dim(); ++d) kernel *= tensor.size(d);
-  return {tensor.size(1) * kernel, tensor.size(0) * kernel};
+  for (int d = 2; d < shape.size(); ++d) kernel *= shape[d];
+  return {shape[1] * kernel, shape[0] * kernel};
 }
 
 double calculate_gain(Nonlinearity nonlinearity, double negative_slope) {
@@ -186,7 +206,7 @@ const Tensor& kaiming_uniform_(const Tensor& tensor, const KaimingOptions& optio
                                Generator* generator) {
   const Filling filling("kaiming_uniform_", tensor);
   const double fan = fan_of(tensor, options.mode);
-  if (tensor.numel() == 0) return tensor;
+  if (fan == 0) return tensor;
   const double bound = calculate_gain(options.nonlinearity, options.a) * std::sqrt(3.0 / fan);
   return init::uniform_(tensor, -bound, bound, generator);
 }
@@ -195,66 +215,67 @@ const Tensor& kaiming_normal_(const Tensor& tensor, const KaimingOptions& option
                               Generator* generator) {
   const Filling filling("kaiming_normal_", tensor);
   const double fan = fan_of(tensor, options.mode);
-  if (tensor.numel() == 0) return tensor;
+  if (fan == 0) return tensor;
   const double std = calculate_gain(options.nonlinearity, options.a) / std::sqrt(fan);
   return init::normal_(tensor, 0, std, generator);
 }
 
 const Tensor& orthogonal_(const Tensor& tensor, double gain, Generator* generator) {
-  const Filling filling("orthogonal_", tensor);
-  check_floating("orthogonal_", tensor);
-  check(tensor.dim() >= 2, "orthogonal_", "the tensor must have 2 dimensions or more",
-        tensor.shape());
-  if (tensor.numel() == 0) return tensor;
-  const int64_t rows = tensor.size(0), columns = tensor.numel() / rows;
-  const int64_t tall = std::max(rows, columns), narrow = std::min(rows, columns);
-  const Tensor normal = randn({tall, narrow}, {.dtype = DType::f64}, generator);
-  const Eigen::MatrixXd a = eigen_matrix<double>(normal);
-  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(a);
-  Eigen::MatrixXd q = qr.householderQ() * Eigen::MatrixXd::Identity(tall, narrow);
-  // The signs of R's diagonal make the distribution uniform (Mezzadri 2006).
-  for (Eigen::Index i = 0; i < q.cols(); ++i) {
-    if (qr.matrixQR()(i, i) < 0) q.col(i) *= -1;
-  }
-  if (rows < columns) q.transposeInPlace();
-  const Tensor values = empty({rows, columns}, {.dtype = DType::f64});
-  eigen_matrix<double>(values) = gain * q;
-  return tensor.copy_(values.view(tensor.shape()));
+  return filled("orthogonal_", tensor, [&](const Tensor& whole) {
+    check_floating("orthogonal_", whole);
+    check(whole.dim() >= 2, "orthogonal_", "the tensor must have 2 dimensions or more",
+          whole.shape());
+    if (whole.numel() == 0) return;
+    const int64_t rows = whole.size(0), columns = whole.numel() / rows;
+    const int64_t tall = std::max(rows, columns), narrow = std::min(rows, columns);
+    const Tensor normal = randn({tall, narrow}, {.dtype = DType::f64}, generator);
+    const Eigen::MatrixXd a = eigen_matrix<double>(normal);
+    const Eigen::HouseholderQR<Eigen::MatrixXd> qr(a);
+    Eigen::MatrixXd q = qr.householderQ() * Eigen::MatrixXd::Identity(tall, narrow);
+    // The signs of R's diagonal make the distribution uniform (Mezzadri 2006).
+    for (Eigen::Index i = 0; i < q.cols(); ++i) {
+      if (qr.matrixQR()(i, i) < 0) q.col(i) *= -1;
+    }
+    if (rows < columns) q.transposeInPlace();
+    const Tensor values = empty({rows, columns}, {.dtype = DType::f64});
+    eigen_matrix<double>(values) = gain * q;
+    whole.copy_(values.view(whole.shape()));
+  });
 }
 
 const Tensor& dirac_(const Tensor& tensor, int64_t groups) {
-  const Filling filling("dirac_", tensor);
-  check(tensor.dim() >= 3 && tensor.dim() <= 5, "dirac_",
-        "the tensor must be (O, I, L), (O, I, H, W) or (O, I, D, H, W)", tensor.shape());
-  check(groups > 0 && tensor.size(0) % groups == 0, "dirac_", "the outputs must divide into groups",
-        tensor.size(0), " by ", groups);
-  tensor.zero_();
-  if (tensor.numel() == 0) return tensor;
-  const int64_t outputs = tensor.size(0) / groups, inputs = tensor.size(1);
-  for (int64_t group = 0; group < groups; ++group) {
-    for (int64_t i = 0; i < std::min(outputs, inputs); ++i) {
-      Tensor tap = tensor.select(0, group * outputs + i).select(0, i);
-      while (tap.dim() > 0) tap = tap.select(0, tap.size(0) / 2);
-      tap.fill_(1);
+  return filled("dirac_", tensor, [&](const Tensor& whole) {
+    check(whole.dim() >= 3 && whole.dim() <= 5, "dirac_",
+          "the tensor must be (O, I, L), (O, I, H, W) or (O, I, D, H, W)", whole.shape());
+    check(groups > 0 && whole.size(0) % groups == 0, "dirac_",
+          "the outputs must divide into groups", whole.size(0), " by ", groups);
+    whole.zero_();
+    if (whole.numel() == 0) return;
+    const int64_t outputs = whole.size(0) / groups, inputs = whole.size(1);
+    for (int64_t group = 0; group < groups; ++group) {
+      for (int64_t i = 0; i < std::min(outputs, inputs); ++i) {
+        Tensor tap = whole.select(0, group * outputs + i).select(0, i);
+        while (tap.dim() > 0) tap = tap.select(0, tap.size(0) / 2);
+        tap.fill_(1);
+      }
     }
-  }
-  return tensor;
+  });
 }
 
 const Tensor& sparse_(const Tensor& tensor, double sparsity, double std, Generator* generator) {
-  const Filling filling("sparse_", tensor);
-  check_floating("sparse_", tensor);
-  check(tensor.dim() == 2, "sparse_", "the tensor must have 2 dimensions", tensor.shape());
-  check(sparsity >= 0 && sparsity <= 1, "sparse_", "sparsity must be in [0, 1]", sparsity);
-  const int64_t rows = tensor.size(0);
-  const auto zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(rows)));
-  init::normal_(tensor, 0, std, generator);
-  for (int64_t column = 0; column < tensor.size(1); ++column) {
-    const Tensor places =
-        randperm(rows, {.device = tensor.device()}, generator).narrow(0, 0, zeros);
-    tensor.select(1, column).index_fill_(0, places, 0);
-  }
-  return tensor;
+  return filled("sparse_", tensor, [&](const Tensor& whole) {
+    check_floating("sparse_", whole);
+    check(whole.dim() == 2, "sparse_", "the tensor must have 2 dimensions", whole.shape());
+    check(sparsity >= 0 && sparsity <= 1, "sparse_", "sparsity must be in [0, 1]", sparsity);
+    const int64_t rows = whole.size(0);
+    const auto zeros = static_cast<int64_t>(std::ceil(sparsity * static_cast<double>(rows)));
+    init::normal_(whole, 0, std, generator);
+    for (int64_t column = 0; column < whole.size(1); ++column) {
+      const Tensor places =
+          randperm(rows, {.device = whole.device()}, generator).narrow(0, 0, zeros);
+      whole.select(1, column).index_fill_(0, places, 0);
+    }
+  });
 }
 
 }  // namespace aorta::nn::init

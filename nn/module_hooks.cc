@@ -127,10 +127,18 @@ thread_local constinit const Module* running_module = nullptr;
 
 // A copy that was made before the module was sharded has its parts, and nothing gathers them.
 void check_whole(const Module& module) {
-  for (const auto& [name, tensor] : module.members().parameters)
-    check(!autograd::gathered_shard_of(*tensor), "fully_shard",
+  for (const auto& [name, tensor] : module.members().parameters) {
+    const autograd::Shard* const shard = autograd::shard_of(*tensor);
+    if (!shard) continue;
+    check(shard->is_computed_with(), "fully_shard",
           "a module must run inside of the one that was sharded, or be that or a later copy",
           module.type_name(), " with a part of ", name);
+    const auto& computed = detail::Parametrizations::of(module);
+    check(computed && std::any_of(computed->scopes.begin(), computed->scopes.end(),
+                                  [](const auto& one) { return one->computes_with_parts(); }),
+          "parallelize_module", "a module must be the one that was divided, or a later copy",
+          module.type_name(), " with a part of ", name);
+  }
 }
 
 // A module without a name is a program's whole network, or one that its owner doesn't know.

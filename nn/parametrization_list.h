@@ -24,7 +24,8 @@ class ParametrizationList : public Module {
   void append_members(Members& members) const override;
 };
 
-/// What gives parameters of a module, and of those inside it, other values while it runs.
+/// What changes a module while it runs: gives parameters of it, and of those inside it, other
+/// values.
 class RunningScope {
  public:
   RunningScope() = default;
@@ -33,14 +34,16 @@ class RunningScope {
   RunningScope& operator=(const RunningScope&) = delete;
   virtual void enter(const Module& module) = 0;
   virtual void leave() = 0;
+  /// Whether the module computes with this rank's parts of parameters (nn::parallelize_module).
+  virtual bool computes_with_parts() const { return false; }
 };
 
 /// The members of one module that have their values while it runs: those that are computed, behind
-/// what `scope` does. A copy of the module computes its own.
+/// what `scopes` do, one after another. A copy of the module computes its own.
 class Parametrizations {
  public:
   Parametrizations() = default;
-  Parametrizations(const Parametrizations& other) : lists(other.lists), scope(other.scope) {}
+  Parametrizations(const Parametrizations& other) : lists(other.lists), scopes(other.scopes) {}
   static const std::shared_ptr<Parametrizations>& of(const Module& module) {
     return module.parametrizations_;
   }
@@ -56,7 +59,7 @@ class Parametrizations {
   void leave();
 
   std::list<ParametrizationList> lists;
-  std::shared_ptr<RunningScope> scope;
+  std::vector<std::shared_ptr<RunningScope>> scopes;
 
  private:
   void compute(const Module& module);

@@ -1,5 +1,6 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/history.h>
+#include <aorta/autograd/shard.h>
 #include <aorta/nn/parametrization_list.h>
 
 #include <algorithm>
@@ -75,6 +76,7 @@ void register_parametrization(Module& module, const Text& name, AnyModule parame
     return;
   }
   const Tensor member = detail::value_of(op, module, name);
+  autograd::check_whole(op, member);
   std::vector<Tensor> originals;
   if (!own)
     originals = {member};
@@ -195,11 +197,12 @@ void Parametrizations::compute(const Module& module) {
 void Parametrizations::enter(const Module& module) {
   std::unique_lock lock(mutex_);
   if (depth_ == 0) {
-    if (scope) scope->enter(module);
+    auto scope = scopes.begin();
     try {
+      for (; scope != scopes.end(); ++scope) (*scope)->enter(module);
       compute(module);
     } catch (...) {
-      if (scope) scope->leave();
+      while (scope != scopes.begin()) (*--scope)->leave();
       throw;
     }
   }
@@ -209,9 +212,9 @@ void Parametrizations::enter(const Module& module) {
 
 void Parametrizations::leave() {
   if (--depth_ == 0) {
+    for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) (*scope)->leave();
     for (ParametrizationList& list : lists)  // a hook may have added one
       if (Tensor* const place = std::exchange(list.place, nullptr)) *place = Tensor();
-    if (scope) scope->leave();
   }
   mutex_.unlock();
 }

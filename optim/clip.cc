@@ -66,12 +66,12 @@ void check_finite(const char* op, const Tensor& total) {
   check(std::isfinite(value), op, "the norm must be finite", value);
 }
 
-// A rank without gradients has the norm 0, in f32, and the others' dtype is what counts.
+// The norm in f64, which a rank without gradients has too.
 Tensor norm_over_ranks(const Tensor& mine, double norm_type, Communicator& group, Device device) {
   const NoGradGuard no_grad;
   if (mine.is_meta()) return mine;
   const Tensor all = group.all_gather(mine.to(ToOptions{.dtype = DType::f64, .device = device}));
-  return norm(all, norm_type == 0 ? 1 : norm_type).to(mine.dtype());
+  return norm(all, norm_type == 0 ? 1 : norm_type);
 }
 
 }  // namespace
@@ -144,6 +144,10 @@ Tensor clip_grad_norm_(const List<Tensor>& parameters, double max_norm, double n
     norms.push_back(get_total_norm(gradients, norm_type));
     for (Communicator* const group : groups)
       norms.back() = norm_over_ranks(norms.back(), norm_type, *group, mine[0].device());
+    // The dtype is the parameters', of which a rank may have none.
+    const bool is_double = std::any_of(
+        mine.begin(), mine.end(), [](const Tensor& part) { return part.dtype() == DType::f64; });
+    norms.back() = norms.back().to(is_double ? DType::f64 : DType::f32);
   }
   Tensor total = norms[0];
   if (norms.size() > 1) {

@@ -1,6 +1,7 @@
 #include <aorta/autograd/engine.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/record.h>
+#include <aorta/autograd/shard.h>
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
@@ -319,6 +320,8 @@ DataParallelCalls::DataParallelCalls(const Module& module, std::vector<Device> d
     check(device.index >= 0 && device.index < device_count(device.type), "DataParallel",
           "the devices must exist", device);
   }
+  for (const Tensor& parameter : module.parameters())
+    autograd::check_whole("DataParallel", parameter);
   check_place(module);
   for (size_t i = 0; i < devices_.size(); ++i) replicas_.emplace_back(devices_[i], i == 0);
   if (devices_.size() > 1) threads_ = std::make_shared<DeviceThreads>(devices_);

@@ -37,7 +37,8 @@ void fully_shard(Module& module, Communicator& group, const FullyShardOptions& o
   const auto unit = std::make_shared<ShardedUnit>(module, group, options);
   const auto scope = std::make_shared<ShardedScope>(unit);
   unit->set_owner(scope);
-  detail::Parametrizations::in(module).scope = scope;
+  auto& scopes = detail::Parametrizations::in(module).scopes;
+  scopes.insert(scopes.begin(), scope);  // others compute with what it gathers
   const MixedPrecisionPolicy& policy = options.mp_policy;
   if (policy.param_dtype && policy.cast_forward_inputs) {
     module.register_forward_pre_hook(

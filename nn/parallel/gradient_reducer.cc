@@ -69,6 +69,7 @@ GradientReducer::GradientReducer(Module& module, Communicator& group,
   for (const auto& tensors : {module.named_parameters(), module.named_buffers()}) {
     for (const auto& [name, tensor] : tensors) {
       const ModuleScope scope(name);
+      const CollectiveSubject subject(autograd::part_text(tensor));
       group.broadcast(tensor);
     }
   }

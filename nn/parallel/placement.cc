@@ -1,3 +1,4 @@
+#include <aorta/autograd/engine.h>
 #include <aorta/autograd/function.h>
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
@@ -38,7 +39,7 @@ Tensor padded(const Tensor& tensor, int64_t dim, int64_t rows) {
 
 // The ranks' rows of dimension `dim` behind one another, of `size` (-1: all have as many).
 Tensor gathered(const Tensor& part, int64_t dim, Communicator& group, int64_t size) {
-  if (group.size() == 1) return part;
+  if (group.size() == 1) return part.clone();
   const int64_t ranks = group.size(), rows = size < 0 ? part.size(dim) : divide_up(size, ranks);
   const Tensor mine = padded(part, dim, rows);
   Shape shape = mine.shape();
@@ -50,16 +51,16 @@ Tensor gathered(const Tensor& part, int64_t dim, Communicator& group, int64_t si
   return size < 0 ? all : all.narrow(dim, 0, size);
 }
 
-// This rank's rows.
+// This rank's rows, in memory of their own.
 Tensor part_of(const Tensor& whole, int64_t dim, Communicator& group) {
   const int64_t size = whole.size(dim), rows = divide_up(size, group.size());
   const int64_t first = std::min(rows * group.rank(), size);
-  return whole.narrow(dim, first, std::min(rows, size - first));
+  return whole.narrow(dim, first, std::min(rows, size - first)).clone();
 }
 
 // This rank's rows of the sum.
 Tensor reduced_part(const Tensor& partial, int64_t dim, Communicator& group) {
-  if (group.size() == 1) return partial;
+  if (group.size() == 1) return partial.clone();
   const int64_t ranks = group.size(), size = partial.size(dim), rows = divide_up(size, ranks);
   Shape shape = partial.shape();
   shape[static_cast<int>(dim)] = rows;
@@ -110,6 +111,22 @@ void check_possible(const Redistribution& how) {
         to_string(how.gradient), " of ", to_string(how.to));
 }
 
+// Who fails in a pass ends the group, for the others would wait.
+void watch_pass(Communicator& group) {
+  static thread_local std::vector<const Communicator*> watched;
+  if (std::find(watched.begin(), watched.end(), &group) != watched.end()) return;
+  watched.push_back(&group);
+  autograd::after_backward([&group](const std::exception_ptr& error) {
+    std::erase(watched, &group);
+    try {
+      if (error) std::rethrow_exception(error);
+    } catch (const RankError&) {
+    } catch (const std::exception& failure) {
+      group.abort("rank " + std::to_string(group.rank()) + ": " + failure.what());
+    }
+  });
+}
+
 // The gradient goes the way back, and its own goes forward again.
 struct Redistribute : autograd::Function<Redistribute> {
   static constexpr const char* name = kRedistribute;
@@ -130,7 +147,9 @@ struct Redistribute : autograd::Function<Redistribute> {
   }
   static std::vector<Tensor> backward(FunctionContext& context,
                                       const std::vector<Tensor>& gradients) {
-    return {apply(gradients[0], context.get<Redistribution>("back"), Value{})[0]};
+    const auto& back = context.get<Redistribution>("back");
+    watch_pass(*back.group);
+    return {apply(gradients[0], back, Value{})[0]};
   }
 };
 
@@ -152,10 +171,13 @@ std::string to_string(const Placement& placement) {
 
 namespace detail {
 
-Tensor redistribute(const Tensor& tensor, const Redistribution& how) {
+Tensor redistribute(const Tensor& tensor, const Redistribution& asked) {
   check_defined(kRedistribute, {{"tensor", tensor}});
-  check_possible(how);
-  if (how.from == how.to && (how.gradient == how.to || how.group->size() == 1)) return tensor;
+  check_possible(asked);
+  Redistribution how = asked;
+  for (Placement* const placement : {&how.from, &how.to, &how.gradient})
+    if (placement->kind() == Kind::shard) *placement = Shard(dim_of(tensor, *placement));
+  if (how.from == how.to && how.gradient == how.to) return tensor;
   return Redistribute::apply(tensor, how, Redistribute::Value{})[0];
 }
 
@@ -182,7 +204,7 @@ Tensor distribute_tensor(const Tensor& tensor, Communicator& group, const Placem
   const NoGradGuard no_grad;
   const Tensor whole = tensor.detach().clone();
   group.broadcast(whole);
-  return redistribute(whole, group, Replicate(), to).clone();
+  return redistribute(whole, group, Replicate(), to);
 }
 
 }  // namespace aorta::nn

@@ -47,9 +47,11 @@ Tensor alias(const Tensor& memory, const Shape& shape, const Strides& strides, i
 
 ShardedUnit* ShardedUnit::of(const Module& module) {
   const auto& computed = detail::Parametrizations::of(module);
-  const auto* const scope =
-      computed ? dynamic_cast<const ShardedScope*>(computed->scope.get()) : nullptr;
-  return scope ? &scope->unit() : nullptr;
+  if (!computed) return nullptr;
+  for (const auto& scope : computed->scopes)
+    if (const auto* const sharded = dynamic_cast<const ShardedScope*>(scope.get()))
+      return &sharded->unit();
+  return nullptr;
 }
 
 ShardedUnit::ShardedUnit(Module& module, Communicator& group, const FullyShardOptions& options)
@@ -82,6 +84,7 @@ ShardedUnit::ShardedUnit(Module& module, Communicator& group, const FullyShardOp
   if (device_.type != DeviceType::meta) {
     for (const Part& part : parts_) {
       const ModuleScope scope(part.name);
+      const CollectiveSubject subject(autograd::part_text(part.leaf));
       group.broadcast(part.leaf);
     }
     for (const auto& [name, buffer] : buffers) {

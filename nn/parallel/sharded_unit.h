@@ -67,7 +67,6 @@ class ShardedUnit final : public std::enable_shared_from_this<ShardedUnit> {
   };
   static Order& order_of(bool backward);
 
-  void add_parts(Module& module);
   int64_t versions() const;
   bool requires_gradient() const;
   void check_alike() const;

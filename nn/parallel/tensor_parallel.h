@@ -15,7 +15,7 @@ namespace aorta::nn {
 
 /// Linear (weight and bias by outputs) or Embedding (by columns): each rank computes its part of
 /// the output. Several layers that take one input, in a module with PrepareModuleInput, send one
-/// gradient of it.
+/// gradient of it, past `autograd::grad` with respect to that input within the module.
 struct ColwiseParallel {
   Placement input_layouts = Replicate();
   Placement output_layouts = Shard(-1);
@@ -30,12 +30,13 @@ struct RowwiseParallel {
 
 /// A module that each rank calls with rows of its own (a part of the sequence): LayerNorm, RMSNorm,
 /// Dropout. Parameters are whole, their gradients added up; random numbers are each rank's own. A
-/// Dropout between a ColwiseParallel and a RowwiseParallel layer takes it too: else all ranks drop
-/// the same places of their parts.
+/// Dropout between a ColwiseParallel and a RowwiseParallel layer must have it too: else all ranks
+/// drop the same places of their parts, and where these are not of one size the ranks' generators
+/// part for good.
 struct SequenceParallel {};
 
 /// The tensors that a module is called with come as `input_layouts` says, and are handed on as
-/// `desired_input_layouts`; those of none stay as they are.
+/// `desired_input_layouts`; those that have none in both stay as they are.
 struct PrepareModuleInput {
   std::vector<std::optional<Placement>> input_layouts = {}, desired_input_layouts = {};
 };
@@ -62,18 +63,23 @@ using ParallelPlan = std::vector<std::pair<std::string, ParallelStyle>>;
 /// an attention layer whose projections are divided so each rank has some of the heads: it says
 /// `view({batch, length, -1, head_size})`.
 ///
-/// All ranks call it, and then the module, with the same inputs and the same seed. All take rank
-/// 0's parameters and buffers first, but for those on "meta". A divided parameter stays the object
-/// that it was and is this rank's part: ceil(N / size()) rows or columns, or what is left of them.
-/// Optimizers that work element by element are those of the whole network; Muon, Adafactor, LBFGS
-/// and ZeroRedundancyOptimizer refuse. `clip_grad_norm_` and `GradScaler` ask the other ranks,
+/// All ranks call it, and then the module, never its forward() directly, with the same inputs and
+/// the same seed; one thread at a time. All take rank 0's parameters and buffers first, but for
+/// those on "meta". One that fails in a backward pass ends the group. A divided parameter stays the
+/// object that it was and is this rank's part: ceil(N / size()) rows or columns, or what is left of
+/// them; `reset_parameters()` and the functions of nn::init draw those of the whole one. Optimizers
+/// that work element by element are those of the whole network; Muon, Adafactor, LBFGS and
+/// ZeroRedundancyOptimizer refuse. `clip_grad_norm_` and `GradScaler` ask the other ranks,
 /// `full_state_dict()` gathers, and `load_state_dict()` takes whole tensors too.
 ///
 /// Several such groups train on batches of their own by DistributedDataParallel or fully_shard
 /// (after this) over the other dimension of a DeviceMesh. The module keeps a reference of `group`.
 ///
-/// Errors: a name that no module inside has; a style that the module can't have, an Embedding with
-/// `max_norm`, `sparse` or `scale_grad_by_freq`; a parameter that is divided already, otherwise.
+/// Forward hooks that a module had before see what this rank computes.
+///
+/// Errors, before anything is changed: a name that no module inside has; a style that the module
+/// can't have, or two that compute; an Embedding with `max_norm`, `sparse` or `scale_grad_by_freq`;
+/// a parameter that is divided otherwise, computed, or a module's that the plan doesn't name.
 void parallelize_module(Module& module, Communicator& group, const ParallelPlan& plan);
 
 }  // namespace aorta::nn

@@ -159,7 +159,7 @@ TEST(CalledNames, UndefinedOperands) {
     }
   }
   // What losses, packed sequences, calls and tables are made of.
-  named.insert({"reduced", "check_pair", "checked_sizes", "put_tensors", "limit_rows",
+  named.insert({"reduced", "check_pair", "checked_sizes", "put_tensors", "limit_rows", "clear_row",
                 "share_gradient", "fold_batch_norm"});
   for (const auto& [name, operands] : declared.functions) {
     const bool free = name.find(':') == std::string::npos;
