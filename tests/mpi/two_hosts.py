@@ -83,6 +83,20 @@ class Cable:
                     under_way[i].append((sent[i] + self.delay, packet))
 
 
+class FastCable:
+    """A pair of the kernel's own, which carries more than Python does: its token bucket holds the rate, and nothing adds a delay."""
+
+    def __init__(self, bits_per_second):
+        self.rate = bits_per_second
+        run("ip link add cable0 type veth peer name cable1".split())
+
+    def hold_the_rate(self, host, cable):
+        run(host.within(("tc qdisc add dev %s root tbf rate %dbit burst 512kb latency 20ms" % (cable, self.rate)).split()))
+
+    def close(self):
+        """The devices go with the hosts."""
+
+
 class Host:
     """The second's processes see no others, as those of another machine don't; the first's are this machine's, so that
     mpirun, which runs there, can enter the second."""
@@ -114,12 +128,14 @@ class Host:
 
 
 class TwoHosts:
-    def __init__(self, bits_per_second, seconds):
+    def __init__(self, cable):
         self.hosts = []
-        self.cable = Cable(bits_per_second, seconds)
+        self.cable = cable
         try:
             for number in 0, 1:
                 self.hosts.append(Host(number))
+                if isinstance(cable, FastCable):
+                    cable.hold_the_rate(self.hosts[-1], "cable%d" % number)
         except BaseException:
             self.close()
             raise
@@ -147,7 +163,7 @@ def why_not():
         return "networks are root's"
     try:
         leave_the_network()
-        TwoHosts(1e9, 0.01).close()
+        TwoHosts(Cable(1e9, 0.01)).close()
     except (OSError, subprocess.CalledProcessError) as error:
         return "this machine makes no two hosts: %s %s" % (error, getattr(error, "stderr", ""))
     return ""

@@ -44,7 +44,7 @@ class TwoHosts(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(folder.name)
-        self.hosts = two_hosts.TwoHosts(BITS_PER_SECOND, SECONDS)
+        self.hosts = two_hosts.TwoHosts(two_hosts.Cable(BITS_PER_SECOND, SECONDS))
         self.addCleanup(self.hosts.close)
 
     def start(self, scene):

@@ -252,7 +252,7 @@ class Ranks(unittest.TestCase):
         why_not = two_hosts.why_not()
         if why_not:
             self.skipTest(why_not)
-        hosts = two_hosts.TwoHosts(bits_per_second=2e8, seconds=0.01)
+        hosts = two_hosts.TwoHosts(two_hosts.Cable(bits_per_second=2e8, seconds=0.01))
         self.addCleanup(hosts.close)
         command = hosts.command(self.folder + "/agent", self.train(self.run_folder(), "--max_steps", "5", "--save_every", "10"))
         done = subprocess.run(command, capture_output=True, text=True, env=mpirun.environment(), timeout=mpirun.LIMIT)
