@@ -164,10 +164,14 @@ class WinogradConvolution {
         kernel_plane_(plane(depth_ * columns_)),
         window_plane_(plane(block_ * depth_)),
         product_plane_(plane(block_ * columns_)),
-        memory_(kWinogradPoints * (kernel_plane_ + window_plane_ + product_plane_) * 4),
+        widened_(args.dtype == DType::f32 ? 0 : 9 * depth_ * columns_ + columns_),
+        memory_((kWinogradPoints * (kernel_plane_ + window_plane_ + product_plane_) + widened_) *
+                4),
         kernels_(reinterpret_cast<float*>(memory_.data())),
         windows_(kernels_ + kWinogradPoints * kernel_plane_),
-        products_(windows_ + kWinogradPoints * window_plane_) {}
+        products_(windows_ + kWinogradPoints * window_plane_),
+        w_(in_floats(args.w, 9 * depth_ * columns_, 0)),
+        bias_(in_floats(args.bias, columns_, 9 * depth_ * columns_)) {}
 
   void run() const {
     transform_kernels();
@@ -186,6 +190,14 @@ class WinogradConvolution {
   }
 
  private:
+  // Numbers of the kernels or the bias; of half types widened, `place` numbers behind the products.
+  const float* in_floats(const void* numbers, int64_t count, int64_t place) const {
+    if (args_.dtype == DType::f32 || !numbers) return static_cast<const float*>(numbers);
+    float* const floats = products_ + kWinogradPoints * product_plane_ + place;
+    winograd_loops().widen(args_.dtype, numbers, count, floats);
+    return floats;
+  }
+
   void transform_kernels() const {
     WinogradWeights weights;
     weights.column_stride = transposed_ ? args_.w_x : args_.w_y;
@@ -199,8 +211,7 @@ class WinogradConvolution {
       const Range deep = units_of(depth_, kChannels, grid_.down, i);
       for (int64_t column = part.begin; column < part.end; column += tile_.columns) {
         WinogradWeights panel = weights;
-        panel.w = static_cast<const float*>(args_.w) + column * panel.column_stride +
-                  deep.begin * panel.step_stride;
+        panel.w = w_ + column * panel.column_stride + deep.begin * panel.step_stride;
         panel.columns = panel.padded = std::min<int64_t>(tile_.columns, columns_ - column);
         panel.depth = deep.size();
         panel.output = kernels_ + column * depth_ + deep.begin * panel.padded;
@@ -211,7 +222,8 @@ class WinogradConvolution {
 
   void transform_windows(const WinogradTile* tiles, int64_t rows) const {
     WinogradInput input;
-    input.source = static_cast<const float*>(transposed_ ? args_.y : args_.x);
+    input.source = transposed_ ? args_.y : args_.x;
+    input.dtype = args_.dtype;
     std::copy_n(steps_.source, 2, input.steps);
     input.channels = depth_;
     input.tiles = tiles;
@@ -232,9 +244,10 @@ class WinogradConvolution {
     output.products = products_;
     output.point_stride = product_plane_;
     output.channels = columns_;
-    output.bias = static_cast<const float*>(args_.bias);
+    output.bias = bias_;
     output.tiles = tiles;
-    output.target = static_cast<float*>(transposed_ ? args_.x : args_.y);
+    output.target = transposed_ ? args_.x : args_.y;
+    output.dtype = args_.dtype;
     std::copy_n(steps_.target, 2, output.steps);
     return output;
   }
@@ -275,10 +288,12 @@ class WinogradConvolution {
   const int64_t strip_;  // steps of a product's sum at a time
   const std::vector<GemmRun> runs_;
   const int64_t kernel_plane_, window_plane_, product_plane_;
+  const int64_t widened_;  // numbers of half types that are read as they are
   const Scratch memory_;
   float* const kernels_;   // [point][panel of columns][depth][column]
   float* const windows_;   // [point][strip][panel of tiles]
   float* const products_;  // [point][tile][column]
+  const float *const w_, *const bias_;
 };
 
 // ---- w from x and y: y's channels by x's.
@@ -316,7 +331,8 @@ class WinogradWeightGradient {
  private:
   void transform(const WinogradTile* tiles, int64_t rows) const {
     WinogradInput input;
-    input.source = static_cast<const float*>(args_.x);
+    input.source = args_.x;
+    input.dtype = args_.dtype;
     std::copy_n(steps_.source, 2, input.steps);
     input.channels = columns_;
     input.tiles = tiles;
@@ -326,7 +342,8 @@ class WinogradWeightGradient {
     input.point_stride = window_plane_;
     input.as_columns = true;
     WinogradGradient gradient;
-    gradient.source = static_cast<const float*>(args_.y);
+    gradient.source = args_.y;
+    gradient.dtype = args_.dtype;
     std::copy_n(steps_.target, 2, gradient.steps);
     gradient.channels = lines_;
     gradient.tiles = tiles;
@@ -395,7 +412,8 @@ class WinogradWeightGradient {
         row.point_stride = sum_plane_;
         row.channels = columns_;
         row.sums = sums_ + line * columns_;
-        row.output = static_cast<float*>(args_.w) + line * 9 * columns_;
+        row.output = static_cast<char*>(args_.w) + line * 9 * columns_ * item_size(args_.dtype);
+        row.dtype = args_.dtype;
         winograd_loops().kernel_sums(row);
       }
     });
@@ -419,8 +437,20 @@ class WinogradWeightGradient {
 
 }  // namespace
 
+namespace {
+
+// Whether the kernels lie in one piece, in which order ever.
+bool is_dense(const ConvolutionArgs& args) {
+  const int64_t count = 9 * args.x_channels * args.y_channels;
+  return 1 + (args.y_channels - 1) * args.w_y + (args.x_channels - 1) * args.w_x +
+             2 * (args.w_dims[1] + args.w_dims[2]) ==
+         count;
+}
+
+}  // namespace
+
 bool takes_winograd(const ConvolutionArgs& args) {
-  if (args.dtype != DType::f32 || args.groups != 1 || !winograd_enabled()) return false;
+  if (args.dtype == DType::f64 || args.groups != 1 || !winograd_enabled()) return false;
   const ConvDim &d = args.dims[0], &h = args.dims[1], &w = args.dims[2];
   if (d.kernel != 1 || d.input != 1 || d.output != 1) return false;
   if (args.x_channels % kChannels != 0 || args.y_channels % kChannels != 0) return false;
@@ -437,7 +467,10 @@ bool takes_winograd(const ConvolutionArgs& args) {
     covered *= lines * kWinogradTile;
     size *= dim->output;
   }
-  return h.dilation == w.dilation && tiles >= kLeastTiles && 10 * size >= 6 * covered;
+  if (args.dtype != DType::f32 && !is_dense(args)) return false;
+  // Products of bf16 by instructions for them are as fast, where tiles reach over the edges.
+  const int64_t least = args.dtype == DType::bf16 && has_bf16() ? 9 : 6;
+  return h.dilation == w.dilation && tiles >= kLeastTiles && 10 * size >= least * covered;
 }
 
 void winograd_convolution(const ConvolutionArgs& args, bool transposed) {

@@ -7,7 +7,8 @@ namespace aorta::cpu {
 
 // Winograd's F(4x4, 3x3): a 4x4 tile of the result of a 3x3 convolution takes 36 multiplications a
 // channel instead of 144. Tiles of 6x6 inputs and the kernels are transformed, multiplied point by
-// point (36 matrix products over the channels), and transformed back.
+// point (36 matrix products over the channels), and transformed back. Half types are widened as
+// they are read, computed in f32, and rounded once, where the result is stored.
 
 /// The tiles' size in the result, in the source, and points of a transformed tile.
 inline constexpr int kWinogradTile = 4, kWinogradWindow = 6, kWinogradPoints = 36;
@@ -29,7 +30,8 @@ struct WinogradPart {
 /// `strip` channels that lie one after another; or, `as_columns`, to those of panels of `b`, of
 /// `panel` columns (channels) and `tiles` steps.
 struct WinogradInput {
-  const float* source = nullptr;
+  const void* source = nullptr;
+  DType dtype = DType::f32;
   int64_t steps[2] = {};  // of a window: to the next row and column, in elements
   int64_t channels = 0;
   const WinogradTile* tiles = nullptr;
@@ -43,7 +45,8 @@ struct WinogradInput {
 
 /// The gradient of tiles' results, 4x4 numbers, to [point][tile][channel].
 struct WinogradGradient {
-  const float* source = nullptr;
+  const void* source = nullptr;
+  DType dtype = DType::f32;
   int64_t steps[2] = {};
   int64_t channels = 0;
   const WinogradTile* tiles = nullptr;
@@ -67,7 +70,8 @@ struct WinogradOutput {
   int64_t point_stride = 0, channels = 0;
   const float* bias = nullptr;
   const WinogradTile* tiles = nullptr;
-  float* target = nullptr;
+  void* target = nullptr;
+  DType dtype = DType::f32;
   int64_t steps[2] = {};
 };
 
@@ -75,7 +79,8 @@ struct WinogradOutput {
 struct WinogradKernelSums {
   const float* sums = nullptr;
   int64_t point_stride = 0, channels = 0;
-  float* output = nullptr;
+  void* output = nullptr;
+  DType dtype = DType::f32;
 };
 
 /// An instruction set's loops.
@@ -85,6 +90,7 @@ struct WinogradLoops {
   void (*weights)(const WinogradWeights& weights);
   void (*output)(const WinogradOutput& output, const WinogradPart& part);
   void (*kernel_sums)(const WinogradKernelSums& kernels);
+  void (*widen)(DType dtype, const void* numbers, int64_t count, float* output);
 };
 AORTA_ISA_TABLE(WinogradLoops, winograd_loops)
 

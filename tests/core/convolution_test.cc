@@ -177,6 +177,46 @@ TEST(Winograd, IsWithinItsErrorOfF64) {
   }
 }
 
+// Half types are rounded once, at the end: what f32's error is, is far below that.
+TEST(Winograd, HalfTypesAreRoundedOnce) {
+  manual_seed(3);
+  for (const DType dtype : {bf16, f16}) {
+    for (const auto& [channels, outputs, size, padding] :
+         std::vector<std::array<int64_t, 4>>{{64, 48, 28, 1}, {32, 64, 16, 2}, {272, 32, 16, 1}}) {
+      const ConvolutionPlan plan = square(size, padding, padding);
+      const Tensor x = randn({4, channels, size, size}).to(dtype);
+      const Tensor y = randn({4, outputs, size, size}).to(dtype), bias = randn({outputs}).to(dtype);
+      const Tensor wide = randn({outputs, channels + 16, 3, 3}).to(dtype);
+      const Tensor part = wide.narrow(1, 16, channels), w = part.contiguous();
+      SCOPED_TRACE(to_string(dtype) + " " + to_string(x.shape()) + " " + to_string(w.shape()));
+      const auto run = [&](DType type, const Tensor& weight) {
+        const Tensor a = x.to(type), b = weight.to(type), c = y.to(type);
+        return std::vector<Tensor>{convolution(a, b, bias.to(type), plan),
+                                   convolution_transpose(c, b, {}, plan),
+                                   convolution_weight(a, c, plan, false)};
+      };
+      const std::vector<Tensor> wanted = run(f64, w);
+      std::vector<Tensor> direct, fast;
+      {
+        const Winograd off(false);
+        direct = run(dtype, w);
+      }
+      const Winograd on(true);
+      fast = run(dtype, w);
+      const std::vector<Tensor> of_part = run(dtype, part);
+      for (size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(fast[i].dtype(), dtype);
+        EXPECT_LE(relative_error(fast[i], wanted[i]), 1.01 * relative_error(direct[i], wanted[i]))
+            << i;
+        EXPECT_FALSE(equal(fast[i], direct[i])) << i << ": the switch does nothing";
+        EXPECT_LE(relative_error(of_part[i], wanted[i]),
+                  1.01 * relative_error(direct[i], wanted[i]))
+            << i;
+      }
+    }
+  }
+}
+
 TEST(Winograd, TheRuleOnTheShapeIsFixed) {
   ConvolutionArgs args;
   const auto takes = [&](int64_t size, int64_t dilation, int64_t channels, int64_t batch) {
@@ -197,6 +237,11 @@ TEST(Winograd, TheRuleOnTheShapeIsFixed) {
   EXPECT_FALSE(takes(14, 1, 64, 1)) << "few tiles";
   args.dtype = f64;
   EXPECT_FALSE(takes(28, 1, 64, 8)) << "dtype";
+  args.dtype = bf16;
+  EXPECT_FALSE(takes(28, 1, 64, 8)) << "kernels in several pieces";
+  args.w_x = 9, args.w_y = 9 * 64, args.w_dims[1] = 3, args.w_dims[2] = 1;
+  EXPECT_TRUE(takes(28, 1, 64, 8));
+  EXPECT_EQ(takes(14, 1, 64, 8), !cpu::has_bf16()) << "tiles over the edge";
   args.dtype = f32;
   const Winograd off(false);
   EXPECT_FALSE(takes(28, 1, 64, 8));

@@ -1,10 +1,13 @@
 #pragma once
 
-// Vectors of half types for the products that aren't packed. Included only by
-// cpu/isa/gemm_small.cc.
+// Vectors of half types for products that aren't packed, and for Winograd's transforms. Included
+// only by cpu/isa/gemm_small.cc and cpu/isa/winograd.cc.
 
 #include <aorta/core/cpu/isa/gemm_vector.h>
 #include <aorta/core/half.h>
+
+#include <cstring>
+#include <type_traits>
 
 namespace aorta::cpu::AORTA_ISA {
 namespace {
@@ -83,13 +86,30 @@ AORTA_INLINE __m128 widen(BFloat16, __m128i bits) {
 #endif
 #endif
 
-/// Numbers of a half type, which are widened to float as they are loaded.
+/// Numbers of a half type, which are widened to float as they are loaded and rounded as they are
+/// stored.
 template <class H>
 struct Widened : F32 {
   using Element = H;
   static AORTA_INLINE Vector fill(H x) { return widen(H(), fill_bits(x.bits)); }
   static AORTA_INLINE Vector load(const H* p) { return widen(H(), load_bits(&p->bits)); }
   static AORTA_INLINE Vector load(const H* p, int n) { return widen(H(), load_bits(&p->bits, n)); }
+  static AORTA_INLINE void store(H* p, Vector x) {
+    if constexpr (std::is_same_v<H, BFloat16>) {
+      // bfloat16_bits, a vector at a time.
+      typedef uint32_t Bits __attribute__((vector_size(sizeof(Vector))));
+      typedef uint16_t Halves __attribute__((vector_size(sizeof(Vector) / 2)));
+      const Bits bits = reinterpret_cast<Bits>(x), upper = bits >> 16;
+      const Bits rounded = (bits + 0x7fffu + (upper & 1u)) >> 16;
+      const Bits chosen = (bits & 0x7fffffffu) > 0x7f800000u ? upper | 0x40u : rounded;
+      const Halves halves = __builtin_convertvector(chosen, Halves);
+      std::memcpy(&p->bits, &halves, sizeof halves);
+    } else {
+      alignas(64) float block[kLanes];
+      F32::store(block, x);
+      for (int i = 0; i < kLanes; ++i) p[i] = H(block[i]);
+    }
+  }
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The transforms of Winograd's F(4x4, 3x3), a register's width of channels at a time.
 
-#include <aorta/core/cpu/isa/gemm_vector.h>
+#include <aorta/core/cpu/isa/gemm_halves.h>
 #include <aorta/core/cpu/winograd.h>
 
 namespace aorta::cpu::AORTA_ISA {
@@ -15,8 +15,6 @@ AORTA_INLINE Vector times(float factor, Vector x) { return F32::multiply(F32::fi
 AORTA_INLINE Vector add_times(float factor, Vector x, Vector y) {
   return F32::multiply_add(F32::fill(factor), x, y);
 }
-
-alignas(64) constexpr float kZeros[16] = {};
 
 // The points 0, a, -a, b, -b and infinity, with which f32 loses the least, and the divisors of the
 // interpolation at a and b.
@@ -78,17 +76,22 @@ AORTA_INLINE void transform_sums(const Vector* m, Vector* y) {
   y[2] = add_times(kA2, sum_a, add_times(kB2, sum_b, m[5]));
 }
 
-void winograd_input(const WinogradInput& in, const WinogradPart& part) {
+// What the transforms read and write are vectors V of numbers of one dtype.
+
+template <class V>
+void transform_input(const WinogradInput& in, const WinogradPart& part) {
+  using Element = typename V::Element;
+  static const Element zeros[kLanes] = {};
+  const auto* const source = static_cast<const Element*>(in.source);
   for (int64_t row = part.first_tile; row < part.end_tile; ++row) {
     const WinogradTile& tile = in.tiles[row];
-    const float* windows[6][6];
+    const Element* windows[6][6];
     int64_t masks[6][6];  // outside, every channel is the zero
     for (int i = 0; i < 6; ++i) {
       for (int j = 0; j < 6; ++j) {
         const bool inside =
             i >= tile.first[0] && i < tile.end[0] && j >= tile.first[1] && j < tile.end[1];
-        windows[i][j] =
-            inside ? in.source + tile.source + i * in.steps[0] + j * in.steps[1] : kZeros;
+        windows[i][j] = inside ? source + tile.source + i * in.steps[0] + j * in.steps[1] : zeros;
         masks[i][j] = inside ? -1 : 0;
       }
     }
@@ -100,7 +103,7 @@ void winograd_input(const WinogradInput& in, const WinogradPart& part) {
         Vector d[6];
 #pragma GCC unroll 6
         for (int i = 0; i < 6; ++i) {
-          d[i] = F32::load(windows[i][j] + (c & masks[i][j]));
+          d[i] = V::load(windows[i][j] + (c & masks[i][j]));
         }
         transform_window(d);
 #pragma GCC unroll 6
@@ -126,7 +129,9 @@ void winograd_input(const WinogradInput& in, const WinogradPart& part) {
   }
 }
 
-void winograd_gradient(const WinogradGradient& g, const WinogradPart& part) {
+template <class V>
+void transform_gradients(const WinogradGradient& g, const WinogradPart& part) {
+  const auto* const source = static_cast<const typename V::Element*>(g.source);
   for (int64_t row = part.first_tile; row < part.end_tile; ++row) {
     const WinogradTile& tile = g.tiles[row];
     for (int64_t c = part.first_channel; c < part.end_channel; c += kLanes) {
@@ -136,7 +141,7 @@ void winograd_gradient(const WinogradGradient& g, const WinogradPart& part) {
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i) {
           const bool inside = i < tile.count[0] && j < tile.count[1];
-          e[i] = inside ? F32::load(g.source + tile.target + i * g.steps[0] + j * g.steps[1] + c)
+          e[i] = inside ? V::load(source + tile.target + i * g.steps[0] + j * g.steps[1] + c)
                         : F32::zero();
         }
         transform_gradient(e, u);
@@ -209,7 +214,9 @@ void winograd_weights(const WinogradWeights& weights) {
   }
 }
 
-void winograd_output(const WinogradOutput& out, const WinogradPart& part) {
+template <class V>
+void transform_output(const WinogradOutput& out, const WinogradPart& part) {
+  auto* const target = static_cast<typename V::Element*>(out.target);
   for (int64_t row = part.first_tile; row < part.end_tile; ++row) {
     const WinogradTile& tile = out.tiles[row];
     for (int64_t c = part.first_channel; c < part.end_channel; c += kLanes) {
@@ -224,18 +231,20 @@ void winograd_output(const WinogradOutput& out, const WinogradPart& part) {
         for (int i = 0; i < 4; ++i) t[i][j] = y[i];
       }
       const Vector bias = out.bias ? F32::load(out.bias + c) : F32::zero();
-      float* const to = out.target + tile.target + c;
+      auto* const to = target + tile.target + c;
       for (int i = 0; i < tile.count[0]; ++i) {
         Vector y[4];
         transform_result(t[i], y);
         for (int j = 0; j < tile.count[1]; ++j)
-          F32::store(to + i * out.steps[0] + j * out.steps[1], y[j] + bias);
+          V::store(to + i * out.steps[0] + j * out.steps[1], y[j] + bias);
       }
     }
   }
 }
 
-void winograd_kernel_sums(const WinogradKernelSums& k) {
+template <class V>
+void transform_kernel_sums(const WinogradKernelSums& k) {
+  auto* const output = static_cast<typename V::Element*>(k.output);
   for (int64_t c = 0; c < k.channels; c += kLanes) {
     Vector t[3][6];
     for (int j = 0; j < 6; ++j) {
@@ -250,14 +259,44 @@ void winograd_kernel_sums(const WinogradKernelSums& k) {
       Vector y[3];
       transform_sums(t[i], y);
 #pragma GCC unroll 3
-      for (int j = 0; j < 3; ++j) F32::store(k.output + (3 * i + j) * k.channels + c, y[j]);
+      for (int j = 0; j < 3; ++j) V::store(output + (3 * i + j) * k.channels + c, y[j]);
     }
   }
 }
 
+template <class V>
+void widen_numbers(const void* numbers, int64_t count, float* output) {
+  const auto* const from = static_cast<const typename V::Element*>(numbers);
+  for (int64_t i = 0; i < count; ++i) output[i] = from[i];
+}
+
+// Calls function(V()) with the vectors of a dtype.
+template <class Function>
+AORTA_INLINE void with_vectors(DType dtype, const Function& function) {
+  if (dtype == DType::bf16) return function(Widened<BFloat16>());
+  if (dtype == DType::f16) return function(Widened<Half>());
+  function(F32());
+}
+
+void winograd_input(const WinogradInput& in, const WinogradPart& part) {
+  with_vectors(in.dtype, [&](auto v) { transform_input<decltype(v)>(in, part); });
+}
+void winograd_gradient(const WinogradGradient& g, const WinogradPart& part) {
+  with_vectors(g.dtype, [&](auto v) { transform_gradients<decltype(v)>(g, part); });
+}
+void winograd_output(const WinogradOutput& out, const WinogradPart& part) {
+  with_vectors(out.dtype, [&](auto v) { transform_output<decltype(v)>(out, part); });
+}
+void winograd_kernel_sums(const WinogradKernelSums& k) {
+  with_vectors(k.dtype, [&](auto v) { transform_kernel_sums<decltype(v)>(k); });
+}
+void winograd_widen(DType dtype, const void* numbers, int64_t count, float* output) {
+  with_vectors(dtype, [&](auto v) { widen_numbers<decltype(v)>(numbers, count, output); });
+}
+
 }  // namespace
 
-const WinogradLoops winograd_loops = {winograd_input, winograd_gradient, winograd_weights,
-                                      winograd_output, winograd_kernel_sums};
+const WinogradLoops winograd_loops = {winograd_input,  winograd_gradient,    winograd_weights,
+                                      winograd_output, winograd_kernel_sums, winograd_widen};
 
 }  // namespace aorta::cpu::AORTA_ISA
