@@ -149,11 +149,17 @@ TEST(Winograd, IsWithinItsErrorOfF64) {
                                            {256, 48, 15, 2, 2},
                                            {48, 64, 17, 0, 1},
                                            {64, 80, 13, 2, 1},
-                                           {32, 48, 17, 1, 2}}) {
+                                           {32, 48, 17, 1, 2},
+                                           {32, 48, 4, 1, 1},
+                                           {32, 64, 6, 1, 1},
+                                           {64, 32, 7, 1, 1},
+                                           {32, 32, 9, 1, 1},
+                                           {48, 32, 8, 2, 2},
+                                           {32, 48, 12, 2, 2}}) {
     const ConvolutionPlan plan = square(size, padding, dilation);
-    const int64_t result = plan.dims[2].output;
-    const Tensor x = randn({8, channels, size, size}), w = randn({outputs, channels, 3, 3});
-    const Tensor y = randn({8, outputs, result, result}), bias = randn({outputs});
+    const int64_t result = plan.dims[2].output, batch = size < 13 ? 48 : 8;
+    const Tensor x = randn({batch, channels, size, size}), w = randn({outputs, channels, 3, 3});
+    const Tensor y = randn({batch, outputs, result, result}), bias = randn({outputs});
     SCOPED_TRACE(to_string(x.shape()) + " " + to_string(w.shape()));
     Tensor direct[3], fast[3], wanted[3];
     const auto run = [&](DType dtype, Tensor* results) {
@@ -230,8 +236,10 @@ TEST(Winograd, TheRuleOnTheShapeIsFixed) {
   EXPECT_TRUE(takes(28, 1, 64, 8));
   EXPECT_TRUE(takes(14, 2, 512, 8));
   EXPECT_TRUE(takes(8, 1, 256, 16));
-  EXPECT_FALSE(takes(7, 1, 64, 64)) << "small maps";
-  EXPECT_FALSE(takes(12, 2, 64, 64)) << "small phases";
+  EXPECT_TRUE(takes(7, 1, 64, 64));
+  EXPECT_TRUE(takes(4, 1, 64, 64));
+  EXPECT_FALSE(takes(5, 1, 64, 64)) << "tiles over the edge";
+  EXPECT_FALSE(takes(10, 2, 64, 64)) << "tiles over the phases' edges";
   EXPECT_FALSE(takes(28, 4, 64, 8)) << "dilation";
   EXPECT_FALSE(takes(28, 1, 24, 8)) << "channels";
   EXPECT_FALSE(takes(14, 1, 64, 1)) << "few tiles";
@@ -241,7 +249,11 @@ TEST(Winograd, TheRuleOnTheShapeIsFixed) {
   EXPECT_FALSE(takes(28, 1, 64, 8)) << "kernels in several pieces";
   args.w_x = 9, args.w_y = 9 * 64, args.w_dims[1] = 3, args.w_dims[2] = 1;
   EXPECT_TRUE(takes(28, 1, 64, 8));
-  EXPECT_EQ(takes(14, 1, 64, 8), !cpu::has_bf16()) << "tiles over the edge";
+  EXPECT_TRUE(takes(14, 1, 64, 8));
+  EXPECT_EQ(takes(6, 1, 64, 64), !cpu::has_bf16()) << "products of bf16 are faster";
+  args.w_y = 9 * 256;
+  EXPECT_EQ(takes(14, 1, 256, 8), !cpu::has_bf16());
+  EXPECT_TRUE(takes(28, 1, 256, 8));
   args.dtype = f32;
   const Winograd off(false);
   EXPECT_FALSE(takes(28, 1, 64, 8));
