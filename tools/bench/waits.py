@@ -1,9 +1,9 @@
 """How much of a step two hosts wait for each other at a given rate: of the steps of `bench parallel`, from their traces.
 
     bazel build -c opt --config=cpu //tools/bench:rank
-    sudo python3 tools/bench/waits.py RANK GIGABITS "deeplab 8 112" "char_gpt 32 64 128"
+    sudo python3 tools/bench/waits.py build/bin/tools/bench/rank GIGABITS "deeplab 8 112" "char_gpt 32 64 128"
 
-RANK is the program that was built, which its plugin for MPI lies beside. The hosts are namespaces of this machine and share its CPUs, the
+The hosts are namespaces of this machine and share its CPUs, the
 kernel's work for their network too.
 """
 
