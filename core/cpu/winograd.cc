@@ -194,7 +194,11 @@ class WinogradConvolution {
   const float* in_floats(const void* numbers, int64_t count, int64_t place) const {
     if (args_.dtype == DType::f32 || !numbers) return static_cast<const float*>(numbers);
     float* const floats = products_ + kWinogradPoints * product_plane_ + place;
-    winograd_loops().widen(args_.dtype, numbers, count, floats);
+    const auto* const bytes = static_cast<const char*>(numbers);
+    parallel_for(0, count, 1 << 15, [&](int64_t begin, int64_t end) {
+      winograd_loops().widen(args_.dtype, bytes + begin * item_size(args_.dtype), end - begin,
+                             floats + begin);
+    });
     return floats;
   }
 
@@ -439,7 +443,7 @@ class WinogradWeightGradient {
 
 namespace {
 
-// Whether the kernels lie in one piece, in which order ever.
+// Whether the kernels lie in one piece, in whatever order.
 bool is_dense(const ConvolutionArgs& args) {
   const int64_t count = 9 * args.x_channels * args.y_channels;
   return 1 + (args.y_channels - 1) * args.w_y + (args.x_channels - 1) * args.w_x +
