@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 
 // Collectives: what the ranks of a group (processes, or threads of one) do together. This is the
 // interface; engines derive from Communicator, those between devices from DeviceCollectives
@@ -47,6 +48,8 @@ struct CollectiveRecord {
   int root = 0;                 // of a broadcast
   DType dtype = DType::f32;
   Shape shape;  // of what this rank gives, of a broadcast what it receives
+  std::string
+      parts;  // of what several tensors give: how many, and a number that tells how they lie
   int64_t bytes = 0;
   std::string engine;      // of tensors on GPUs: "NCCL", or "the CPU" and why
   std::string path;        // the module that was running
@@ -114,6 +117,10 @@ class Communicator {
 
   /// Replaces every rank's `tensor` by their reduction, the same bits on each.
   void all_reduce(const Tensor& tensor, ReduceOp op = ReduceOp::sum);
+  /// all_reduce of each of `tensors`, of one dtype and device and without memory in common, in one
+  /// call. They lie alike on all ranks: those without gaps are sent from where they are, in the
+  /// order of their memory.
+  void all_reduce_coalesced(const List<Tensor>& tensors, ReduceOp op = ReduceOp::sum);
   /// Replaces every rank's `tensor` by that of `root`.
   void broadcast(const Tensor& tensor, int root = 0);
   /// The ranks' tensors (N, *), of one shape, after one another: (size() * N, *); of tensors
@@ -175,7 +182,7 @@ class Communicator {
   };
   Members members_of(const std::vector<std::string>& texts) const;
   // What engines compute, on contiguous tensors, once the ranks agree. A tensor may be empty.
-  virtual void do_all_reduce(const Tensor& tensor, ReduceOp op) = 0;
+  virtual void do_all_reduce(std::span<const Tensor> tensors, ReduceOp op) = 0;
   virtual void do_broadcast(const Tensor& tensor, int root) = 0;
   virtual void do_all_gather(const Tensor& output, const Tensor& input) = 0;
   virtual void do_reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) = 0;
@@ -192,6 +199,7 @@ class Communicator {
   // Where a rank's tensor lies, as it tells the others.
   std::string place_of(const Tensor& tensor) const;
   std::vector<std::string> agree(const CollectiveRecord& record, const Tensor& tensor);
+  void reduce_all(std::span<const Tensor> tensors, std::span<const Tensor> wholes, ReduceOp op);
   using Run = std::function<void(DeviceCollectives& engine, const CollectiveCall& call)>;
   bool run_by_device(Entry& entry, const std::vector<std::string>& places, Device device,
                      const Run& run);

@@ -1,5 +1,6 @@
 #include <aorta/core/empty.h>
 #include <aorta/core/integers.h>
+#include <aorta/core/ops/join.h>
 #include <aorta/core/ops/rank_reduction.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/mpi/mpi_comm.h>
@@ -45,6 +46,19 @@ std::vector<int> all_ranks(int size) {
   std::vector<int> ranks(static_cast<size_t>(size));
   std::iota(ranks.begin(), ranks.end(), 0);
   return ranks;
+}
+
+// What lies from `start` on in flat tensors one after another, `length` elements, tensor by tensor.
+std::vector<Tensor> parts_of(std::span<const Tensor> flats, int64_t start, int64_t length) {
+  std::vector<Tensor> parts;
+  int64_t first = 0;  // of the tensor, in all
+  for (const Tensor& flat : flats) {
+    const int64_t from = std::max(start, first);
+    const int64_t to = std::min(start + length, first + flat.numel());
+    if (from < to) parts.push_back(flat.narrow(0, from - first, to - from));
+    first += flat.numel();
+  }
+  return parts;
 }
 
 int64_t piece_elements(const Tensor& flat) { return kPieceBytes / flat.element_size(); }
@@ -224,30 +238,58 @@ void MpiCommunicator::run(Transfer transfer) {
   send(std::move(transfer), what_);
 }
 
-MpiCommunicator::Range MpiCommunicator::piece_of(const Shares& shares, int rank, int64_t at,
-                                                 int64_t most) {
+MpiCommunicator::Range MpiCommunicator::Piece::of(int rank) const {
   const int64_t first = std::min(shares.step * rank, shares.count);
   const int64_t end = std::min(first + shares.step, shares.count);
   const int64_t start = std::min(first + at, end);
   return {start, std::min(most, end - start)};
 }
 
-Tensor MpiCommunicator::reduced_piece(const Tensor& flat, const Shares& shares, int64_t at,
-                                      int64_t most, ReduceOp op) {
-  const Range own = piece_of(shares, rank(), at, most);
-  const Tensor buffer = empty({size(), own.length}, {.dtype = flat.dtype()});
-  Transfer transfer{.tensors = {flat, buffer}};
-  std::vector<Tensor> parts;
+// The others' elements come as they are sent, tensor by tensor.
+void MpiCommunicator::reduce_piece(std::span<const Tensor> flats, const Piece& piece, ReduceOp op,
+                                   std::span<const Tensor> outputs) {
+  const Range own = piece.of(rank());
+  const std::vector<Tensor> mine = parts_of(flats, own.start, own.length);
+  const Tensor buffer = empty({size(), own.length}, {.dtype = flats[0].dtype()});
+  Transfer transfer{.tensors = {flats.begin(), flats.end()}};
+  transfer.tensors.push_back(buffer);
   for (int peer = 0; peer < size(); ++peer) {
-    parts.push_back(peer == rank() ? flat.narrow(0, own.start, own.length) : buffer[peer]);
     if (peer == rank()) continue;
-    const Range theirs = piece_of(shares, peer, at, most);
-    transfer.sends.push_back({peer, bytes_of(flat, theirs.start), size_bytes(flat, theirs.length)});
-    transfer.receives.push_back(
-        {peer, bytes_of(buffer, peer * own.length), size_bytes(buffer, own.length)});
+    const Range theirs = piece.of(peer);
+    for (const Tensor& part : parts_of(flats, theirs.start, theirs.length))
+      transfer.sends.push_back({peer, part.data(), part.nbytes()});
+    int64_t place = peer * own.length;
+    for (const Tensor& part : mine) {
+      transfer.receives.push_back({peer, bytes_of(buffer, place), part.nbytes()});
+      place += part.numel();
+    }
   }
   run(std::move(transfer));
-  return kernel::reduced_over_ranks(parts, op);
+  int64_t place = 0;
+  for (size_t i = 0; i < mine.size(); ++i) {
+    const int64_t length = mine[i].numel();
+    std::vector<Tensor> ranks;
+    for (int peer = 0; peer < size(); ++peer)
+      ranks.push_back(peer == rank() ? mine[i] : buffer[peer].narrow(0, place, length));
+    kernel::reduce_over_ranks(outputs[i], ranks, op);
+    place += length;
+  }
+}
+
+void MpiCommunicator::share_piece(std::span<const Tensor> flats, const Piece& piece) {
+  const auto parts = [&](int rank) {
+    const Range range = piece.of(rank);
+    return parts_of(flats, range.start, range.length);
+  };
+  Transfer transfer{.tensors = {flats.begin(), flats.end()}};
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    for (const Tensor& part : parts(rank()))
+      transfer.sends.push_back({peer, part.data(), part.nbytes()});
+    for (const Tensor& part : parts(peer))
+      transfer.receives.push_back({peer, part.data(), part.nbytes()});
+  }
+  run(std::move(transfer));
 }
 
 // Each rank gets all and reduces it.
@@ -263,32 +305,35 @@ void MpiCommunicator::all_reduce_small(const Tensor& flat, ReduceOp op) {
     transfer.receives.push_back({peer, bytes_of(buffer, peer * count), size_bytes(buffer, count)});
   }
   run(std::move(transfer));
-  flat.copy_(kernel::reduced_over_ranks(parts, op));
+  kernel::reduce_over_ranks(flat, parts, op);
 }
 
-void MpiCommunicator::do_all_reduce(const Tensor& tensor, ReduceOp op) {
-  const Tensor flat = flat_on_cpu(tensor);
-  const Shares shares{flat.numel(), divide_up(flat.numel(), size())};
-  if (flat.nbytes() <= (size() == 2 ? kSmallBytesOfTwo : kSmallBytes)) {
+void MpiCommunicator::do_all_reduce(std::span<const Tensor> tensors, ReduceOp op) {
+  std::vector<Tensor> flats;
+  int64_t count = 0;
+  for (const Tensor& tensor : tensors) {
+    flats.push_back(flat_on_cpu(tensor));
+    count += tensor.numel();
+  }
+  const int64_t bytes = count * tensors[0].element_size();
+  if (bytes <= (size() == 2 ? kSmallBytesOfTwo : kSmallBytes)) {
+    const Tensor flat = flats.size() == 1 ? flats[0] : cat(flats);
     all_reduce_small(flat, op);
+    int64_t place = 0;
+    for (size_t i = 0; flats.size() > 1 && i < flats.size(); ++i) {
+      flats[i].copy_(flat.narrow(0, place, flats[i].numel()));
+      place += flats[i].numel();
+    }
   } else {
-    const int64_t most = piece_elements(flat);
-    for (int64_t at = 0; at < shares.step; at += most) {
-      const Tensor reduced = reduced_piece(flat, shares, at, most, op);
-      const Range own = piece_of(shares, rank(), at, most);
-      flat.narrow(0, own.start, own.length).copy_(reduced);
-      Transfer transfer{.tensors = {flat}};
-      for (int peer = 0; peer < size(); ++peer) {
-        if (peer == rank()) continue;
-        const Range theirs = piece_of(shares, peer, at, most);
-        transfer.sends.push_back({peer, bytes_of(flat, own.start), size_bytes(flat, own.length)});
-        transfer.receives.push_back(
-            {peer, bytes_of(flat, theirs.start), size_bytes(flat, theirs.length)});
-      }
-      run(std::move(transfer));
+    Piece piece{{count, divide_up(count, size())}, 0, piece_elements(flats[0])};
+    for (; piece.at < piece.shares.step; piece.at += piece.most) {
+      const Range own = piece.of(rank());
+      reduce_piece(flats, piece, op, parts_of(flats, own.start, own.length));
+      share_piece(flats, piece);
     }
   }
-  if (!flat.shares_storage(tensor)) tensor.copy_(flat.view(tensor.shape()));
+  for (size_t i = 0; i < flats.size(); ++i)
+    if (!flats[i].shares_storage(tensors[i])) tensors[i].copy_(flats[i].view(tensors[i].shape()));
 }
 
 // Along a tree: with every step twice as many ranks have it.
@@ -333,11 +378,11 @@ void MpiCommunicator::do_all_gather(const Tensor& output, const Tensor& input) {
 
 void MpiCommunicator::do_reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) {
   const Tensor flat = flat_on_cpu(input), result = output.view({output.numel()});
-  const Shares shares{flat.numel(), output.numel()};
-  const int64_t most = piece_elements(flat);
-  for (int64_t at = 0; at < shares.step; at += most) {
-    const Tensor reduced = reduced_piece(flat, shares, at, most, op);
-    result.narrow(0, at, reduced.numel()).copy_(reduced);
+  Piece piece{{flat.numel(), output.numel()}, 0, piece_elements(flat)};
+  for (; piece.at < piece.shares.step; piece.at += piece.most) {
+    const Tensor reduced = empty({piece.of(rank()).length}, {.dtype = flat.dtype()});
+    reduce_piece({&flat, 1}, piece, op, {&reduced, 1});
+    result.narrow(0, piece.at, reduced.numel()).copy_(reduced);
   }
 }
 

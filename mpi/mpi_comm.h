@@ -30,7 +30,7 @@ class MpiCommunicator final : public Communicator {
   std::vector<std::string> exchange(const std::string& mine) override;
   void announce(const std::string& op, const std::string& mine) override;
   void settle() override;
-  void do_all_reduce(const Tensor& tensor, ReduceOp op) override;
+  void do_all_reduce(std::span<const Tensor> tensors, ReduceOp op) override;
   void do_broadcast(const Tensor& tensor, int root) override;
   void do_all_gather(const Tensor& output, const Tensor& input) override;
   void do_reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) override;
@@ -50,18 +50,26 @@ class MpiCommunicator final : public Communicator {
   void begin_row(Texts& texts, std::vector<Message>& sends, std::vector<Message>& receives) const;
   void read_row(Texts& texts) const;
   void exchange_rows(Texts& texts, const std::string& what);
-  /// Whose the elements of a flat tensor are: `step` each, in the order of ranks, the last fewer.
+  /// Whose the elements of flat tensors are, one after another: `step` each, in the order of ranks,
+  /// the last fewer.
   struct Shares {
     int64_t count, step;
   };
   struct Range {
     int64_t start, length;
   };
-  /// The elements of a rank's share from `at` on, at most `most`.
-  static Range piece_of(const Shares& shares, int rank, int64_t at, int64_t most);
-  /// Such a piece of this rank's share, reduced over the ranks' flat tensors.
-  Tensor reduced_piece(const Tensor& flat, const Shares& shares, int64_t at, int64_t most,
-                       ReduceOp op);
+  /// A part of each rank's share: from `at` on, at most `most`.
+  struct Piece {
+    Shares shares;
+    int64_t at, most;
+    Range of(int rank) const;
+  };
+  /// Writes such a piece of this rank's share, reduced over the ranks, into the place of that share
+  /// in `outputs`.
+  void reduce_piece(std::span<const Tensor> flats, const Piece& piece, ReduceOp op,
+                    std::span<const Tensor> outputs);
+  /// Sends it to all, and receives theirs.
+  void share_piece(std::span<const Tensor> flats, const Piece& piece);
   void all_reduce_small(const Tensor& flat, ReduceOp op);
 
   Link& link_;

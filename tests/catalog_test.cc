@@ -165,7 +165,7 @@ TEST(CatalogComplete, EveryPublicFunction) {
   names.insert("read_rows");         // the row of embedding, which reads them
   // Matrices that are no Tensor: tests/core/sparse_test.cc, tests/autograd/sparse_matrix_test.cc.
   for (const char* name : {"sparse_coo_tensor", "to_sparse"}) names.insert(name);
-  names.insert("reduced_over_ranks");  // what engines of collectives compute: tests/nn/parallel
+  names.insert("reduce_over_ranks");  // what engines of collectives compute: tests/nn/parallel
   // Functions of the name of an op are tested where its kernel is run: gradients_test.
   for (const kernel::OpRow* op = kernel::first_op(); op; op = op->next()) names.insert(op->name());
   for (const std::string& function : functions) {

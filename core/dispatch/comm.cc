@@ -2,6 +2,7 @@
 #include <aorta/core/clock.h>
 #include <aorta/core/device_backend.h>
 #include <aorta/core/device_collectives.h>
+#include <aorta/core/dispatch/line_args.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/empty.h>
 #include <aorta/core/grad_mode.h>
@@ -20,9 +21,6 @@
 
 namespace aorta {
 namespace {
-
-constexpr const char* kCollectiveNames[] = {"all_reduce", "broadcast", "all_gather",
-                                            "reduce_scatter", "barrier"};
 
 thread_local constinit const std::string* subject_of_thread = nullptr;
 thread_local constinit Communicator* communicator_of_thread = nullptr;
@@ -44,10 +42,6 @@ class WithoutGraph {
   const GradMode outer_;
 };
 
-bool reduces(Collective collective) {
-  return collective == Collective::all_reduce || collective == Collective::reduce_scatter;
-}
-
 void check_reduction(const char* op, const Tensor& tensor, ReduceOp reduction) {
   check(reduction != ReduceOp::mean || is_floating(tensor.dtype()) || tensor.is_complex(), op,
         "a mean needs a floating or complex dtype", tensor.dtype());
@@ -64,84 +58,23 @@ Tensor numbers_of(const Tensor& tensor) {
                 2 * tensor.storage_offset());
 }
 
-// Milliseconds with three digits.
-std::string milliseconds(int64_t nanoseconds) {
-  std::string text;
-  detail::append(text, std::round(static_cast<double>(nanoseconds) * 1e-3) * 1e-3);
-  return text + " ms";
-}
-
 // " of 96 bytes", for a profiler.
-std::string bytes_text(const Tensor& tensor) {
-  if (!detail::profiling.load(std::memory_order_relaxed) || !tensor.defined()) return "";
+std::string bytes_text(std::span<const Tensor> tensors) {
+  if (!detail::profiling.load(std::memory_order_relaxed) || tensors.empty()) return "";
+  int64_t bytes = 0;
+  for (const Tensor& tensor : tensors) bytes += tensor.nbytes();
   std::string text = " of ";
-  detail::append(text, tensor.nbytes());
+  detail::append(text, bytes);
   return text + " bytes";
 }
 
-// Whether a range is a collective's, or what waits for one ("all_reduce waits").
-bool is_of_collectives(const std::string& name) {
-  return std::any_of(std::begin(kCollectiveNames), std::end(kCollectiveNames),
-                     [&](const std::string collective) {
-                       return name.starts_with(collective) &&
-                              (name.size() == collective.size() || name[collective.size()] == ' ');
-                     });
-}
-
 }  // namespace
-
-double collective_share(const Profiler& profiler) {
-  int64_t waited = 0, waited_until = 0, first = -1, last = 0;
-  for (const ProfiledRange& range : profiler.ranges()) {
-    if (range.thread != 0) continue;
-    const int64_t end = range.start_ns + range.duration_ns;
-    if (first < 0) first = range.start_ns;
-    last = std::max(last, end);
-    if (end <= waited_until || !is_of_collectives(range.name)) continue;  // or it has been counted
-    waited += range.duration_ns;
-    waited_until = end;
-  }
-  return last > first ? static_cast<double>(waited) / static_cast<double>(last - first) : 0;
-}
-
-std::string to_string(Collective collective) {
-  return kCollectiveNames[static_cast<size_t>(collective)];
-}
-
-std::string to_string(ReduceOp op) {
-  constexpr const char* kNames[] = {"sum", "mean", "min", "max"};
-  return kNames[static_cast<size_t>(op)];
-}
 
 CollectiveSubject::CollectiveSubject(const std::string& subject)
     : outer_(subject_of_thread), subject_(subject) {
   subject_of_thread = &subject_;
 }
 CollectiveSubject::~CollectiveSubject() { subject_of_thread = outer_; }
-
-std::string CollectiveRecord::call() const {
-  std::string text = to_string(collective) + " ";
-  detail::append(text, number);
-  if (collective == Collective::barrier) return text;
-  text += " of " + to_string(dtype) + " " + to_string(shape);
-  if (reduces(collective)) text += ", " + to_string(op);
-  if (collective == Collective::broadcast) {
-    text += ", from rank ";
-    detail::append(text, int64_t{root});
-  }
-  return subject.empty() ? text : text + ", for " + subject;
-}
-
-std::string to_string(const CollectiveRecord& record) {
-  std::string text = record.call() + ", ";
-  detail::append(text, record.bytes);
-  text += " bytes";
-  if (!record.engine.empty()) text += ", by " + record.engine;
-  if (!record.path.empty()) text += ", in " + record.path;
-  if (record.left_ns == 0)
-    return text + ", for " + milliseconds(nanoseconds_now() - record.entered_ns) + " so far";
-  return text + ", took " + milliseconds(record.left_ns - record.entered_ns);
-}
 
 struct Communicator::Records {
   std::mutex mutex;
@@ -152,18 +85,24 @@ struct Communicator::Records {
 // A record while its collective runs.
 class Communicator::Entry {
  public:
-  Entry(Communicator& comm, Collective collective, const Tensor& tensor, ReduceOp op, int root)
+  // A barrier has no tensors.
+  Entry(Communicator& comm, Collective collective, std::span<const Tensor> tensors, ReduceOp op,
+        int root)
       : comm_(comm),
         records_(*comm.records_),
-        range_(kCollectiveNames[static_cast<size_t>(collective)], {&tensor},
-               bytes_text(tensor).c_str()) {
+        range_(to_string(collective).c_str(), {tensors.size() == 1 ? &tensors[0] : &kNone},
+               bytes_text(tensors).c_str()) {
     record_.collective = collective;
     record_.op = op;
     record_.root = root;
-    if (tensor.defined()) {
-      record_.dtype = tensor.dtype();
-      record_.shape = tensor.shape();
-      record_.bytes = tensor.nbytes();
+    for (const Tensor& tensor : tensors) record_.bytes += tensor.nbytes();
+    if (!tensors.empty()) {
+      record_.dtype = tensors[0].dtype();
+      record_.shape = tensors[0].shape();
+    }
+    if (tensors.size() > 1) {
+      record_.shape = {record_.bytes / tensors[0].element_size()};
+      record_.parts = " in " + kernel::layouts_text(tensors);
     }
     if (const Ref<ModulePath>& path = module_path()) record_.path = path->to_string();
     if (subject_of_thread) record_.subject = *subject_of_thread;
@@ -198,6 +137,7 @@ class Communicator::Entry {
   Records& records_;
   CollectiveRecord record_;
   const ProfilerRange range_;
+  static inline const Tensor kNone;
 };
 
 // The ways between the devices, of a group and its duplicates. Two of them may be called by two
@@ -478,18 +418,45 @@ bool Communicator::run_by_device(Entry& entry, const std::vector<std::string>& p
 void Communicator::all_reduce(const Tensor& tensor, ReduceOp op) {
   check_defined("all_reduce", {{"tensor", tensor}});
   check_reduction("all_reduce", tensor, op);
-  Entry entry(*this, Collective::all_reduce, tensor, op, 0);
-  const std::vector<std::string> places = agree(entry.record(), tensor);
   const WithoutGraph no_graph;
-  const Tensor whole = tensor.detach().contiguous(), numbers = numbers_of(whole);
-  if (!run_by_device(entry, places, whole.device(),
-                     [&](auto& engine, auto& call) { engine.all_reduce(call, numbers, op); }))
+  const Tensor whole = tensor.detach().contiguous();
+  reduce_all({&tensor, 1}, {&whole, 1}, op);
+}
+
+void Communicator::all_reduce_coalesced(const List<Tensor>& tensors, ReduceOp op) {
+  const char* const name = "all_reduce_coalesced";
+  check(!tensors.empty(), name, "there must be a tensor", "none");
+  const WithoutGraph no_graph;
+  std::vector<Tensor> wholes;
+  for (const Tensor& tensor : tensors) {
+    check_defined(name, {{"tensor", tensor}});
+    check_reduction(name, tensor, op);
+    check(tensor.dtype() == tensors[0].dtype() && tensor.device() == tensors[0].device(), name,
+          "the tensors must have one dtype and device", tensors[0].dtype(), " on ",
+          tensors[0].device(), " and ", tensor.dtype(), " on ", tensor.device());
+    wholes.push_back(kernel::dense(tensor));
+  }
+  reduce_all(tensors, wholes, op);
+}
+
+// `wholes`: the tensors, or copies where these have gaps.
+void Communicator::reduce_all(std::span<const Tensor> tensors, std::span<const Tensor> wholes,
+                              ReduceOp op) {
+  Entry entry(*this, Collective::all_reduce, wholes, op, 0);
+  const std::vector<std::string> places = agree(entry.record(), tensors[0]);
+  std::vector<Tensor> numbers;
+  for (const Tensor& whole : wholes) numbers.push_back(numbers_of(kernel::flat_memory(whole)));
+  if (!run_by_device(entry, places, tensors[0].device(), [&](auto& engine, auto& call) {
+        for (const Tensor& tensor : numbers) engine.all_reduce(call, tensor, op);
+      }))
     do_all_reduce(numbers, op);
   settle();
-  if (!whole.shares_storage(tensor))
-    tensor.detach().copy_(whole);
-  else
-    tensor.bump_version();
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!wholes[i].shares_storage(tensors[i]))
+      tensors[i].detach().copy_(wholes[i]);
+    else
+      tensors[i].bump_version();
+  }
   entry.leave();
 }
 
@@ -497,7 +464,7 @@ void Communicator::broadcast(const Tensor& tensor, int root) {
   check_defined("broadcast", {{"tensor", tensor}});
   check(root >= 0 && root < size_, "broadcast", "root must be 0 to the number of ranks - 1", root,
         " of ", size_);
-  Entry entry(*this, Collective::broadcast, tensor, ReduceOp::sum, root);
+  Entry entry(*this, Collective::broadcast, {&tensor, 1}, ReduceOp::sum, root);
   const std::vector<std::string> places = agree(entry.record(), tensor);
   const WithoutGraph no_graph;
   const Tensor whole = tensor.detach().contiguous(), numbers = numbers_of(whole);
@@ -516,7 +483,7 @@ void Communicator::broadcast(const Tensor& tensor, int root) {
 
 Tensor Communicator::all_gather(const Tensor& tensor) {
   check_defined("all_gather", {{"tensor", tensor}});
-  Entry entry(*this, Collective::all_gather, tensor, ReduceOp::sum, 0);
+  Entry entry(*this, Collective::all_gather, {&tensor, 1}, ReduceOp::sum, 0);
   const std::vector<std::string> places = agree(entry.record(), tensor);
   const WithoutGraph no_graph;
   Shape shape = tensor.shape();
@@ -541,7 +508,7 @@ Tensor Communicator::reduce_scatter(const Tensor& tensor, ReduceOp op) {
   check(tensor.dim() > 0 && tensor.size(0) % size_ == 0, "reduce_scatter",
         "the first dimension must divide into a part a rank", tensor.shape(), " for ", size_,
         " ranks");
-  Entry entry(*this, Collective::reduce_scatter, tensor, op, 0);
+  Entry entry(*this, Collective::reduce_scatter, {&tensor, 1}, op, 0);
   const std::vector<std::string> places = agree(entry.record(), tensor);
   const WithoutGraph no_graph;
   Shape shape = tensor.shape();

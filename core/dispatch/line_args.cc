@@ -1,6 +1,8 @@
 #include <aorta/core/dispatch/line_args.h>
 #include <aorta/core/empty.h>
 
+#include <cstdio>
+
 namespace aorta::kernel {
 
 Tensor dense(const Tensor& input) {
@@ -9,6 +11,29 @@ Tensor dense(const Tensor& input) {
   for (int d = 0; d < input.dim(); ++d)
     is_dense &= input.shape()[d] == 1 || strides[d] == input.strides()[d];
   return is_dense || input.numel() == 0 ? input.detach() : input.detach().contiguous();
+}
+
+Tensor flat_memory(const Tensor& input) {
+  return Tensor(input.storage(), input.dtype(), {input.numel()}, {1}, input.storage_offset());
+}
+
+std::string layouts_text(std::span<const Tensor> tensors) {
+  uint64_t hash = 14695981039346656037u;  // FNV-1a's
+  const auto add = [&hash](int64_t number) {
+    hash = (hash ^ static_cast<uint64_t>(number)) * 1099511628211u;
+  };
+  for (const Tensor& tensor : tensors) {
+    add(tensor.dim());
+    for (int d = 0; d < tensor.dim(); ++d) {
+      add(tensor.size(d));
+      if (tensor.size(d) > 1) add(tensor.stride(d));
+    }
+  }
+  std::string text;
+  detail::append(text, static_cast<int64_t>(tensors.size()));
+  char digits[24];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+  return text + " tensors (" + digits + ")";
 }
 
 Lines lines_of(const Tensor& input, int dim) {

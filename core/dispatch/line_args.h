@@ -2,6 +2,9 @@
 
 #include <aorta/core/tensor.h>
 
+#include <span>
+#include <string>
+
 namespace aorta::kernel {
 
 /// A dense tensor seen along one dimension: `outer` x `length` x `inner` elements in memory, where
@@ -15,6 +18,13 @@ struct Lines {
 /// `input` itself when it has no gaps, in whatever order its dimensions lie, else a contiguous
 /// copy. Doesn't record gradients.
 Tensor dense(const Tensor& input);
+
+/// The elements of a dense tensor, in the order of memory.
+Tensor flat_memory(const Tensor& input);
+
+/// "12 tensors (9a3f01c25b7d4e60)": how many dense tensors, and a number that their shapes and the
+/// order of their memory give.
+std::string layouts_text(std::span<const Tensor> tensors);
 
 /// The lines of a dense tensor along `dim` (of a 0-d one: its element).
 Lines lines_of(const Tensor& input, int dim);

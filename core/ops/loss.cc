@@ -156,9 +156,8 @@ Tensor run(const Pair& pair, Reduction reduction, PointwiseLoss loss) {
   } else {
     const int64_t bad = pointwise_loss_op.kernel(input.device())(p.args);
     if (bad >= 0) {
-      const Tensor flat(p.input.storage(), p.input.dtype(), {p.input.numel()}, {1},
-                        p.input.storage_offset());
-      check(false, loss.name, "input must lie in [0, 1]", flat.select(0, bad).item<double>());
+      check(false, loss.name, "input must lie in [0, 1]",
+            flat_memory(p.input).select(0, bad).item<double>());
     }
   }
   if (needs_gradient(input, pair.target))

@@ -5,7 +5,6 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/module_path.h>
 #include <aorta/core/ops/creation.h>
-#include <aorta/core/ops/join.h>
 #include <aorta/core/ops/rank_reduction.h>
 #include <aorta/nn/parallel/gradient_reducer.h>
 
@@ -29,6 +28,18 @@ struct Claimed {
 Claimed& claimed() {
   static Claimed* const instance = new Claimed;
   return *instance;
+}
+
+// The gradient, in the order of the parameter's memory, and nobody else's memory.
+Tensor like(const Tensor& parameter, const Tensor& gradient) {
+  const Strides wanted = dense_strides(parameter.shape(), parameter.strides());
+  bool is_like = gradient.storage()->use_count() == 1;
+  for (int d = 0; d < gradient.dim(); ++d)
+    is_like &= gradient.size(d) == 1 || gradient.stride(d) == wanted[d];
+  if (is_like) return gradient.detach();
+  const Tensor copy = empty_like(parameter.detach());
+  copy.copy_(gradient.detach());
+  return copy;
 }
 
 }  // namespace
@@ -174,29 +185,26 @@ void GradientReducer::join_tasks() {
     if (const auto task = std::exchange(bucket.task, nullptr)) task->join();
 }
 
-// The bucket's gradients, those of parameters without one as zeros, become their mean.
+// The bucket's gradients, those of parameters without one as zeros, become their mean. They lie as
+// the parameters do, which the ranks compare.
 void GradientReducer::reduce(Bucket& bucket) {
   const ProfilerRange range(bucket.name.c_str());
-  std::vector<Tensor> flat;
+  List<Tensor> means;
   for (const size_t i : bucket.parameters) {
-    const Tensor& tensor = parameters_[i].tensor;
-    const Tensor gradient = tensor.grad();
-    flat.push_back(gradient.defined() ? gradient.detach().reshape({-1})
-                                      : zeros({tensor.numel()}, {.dtype = tensor.dtype(),
-                                                                 .device = tensor.device()}));
+    Parameter& parameter = parameters_[i];
+    const Tensor gradient = parameter.tensor.grad();
+    if (!gradient.defined()) parameter.mean = zeros_like(parameter.tensor.detach());
+    means.push_back(gradient.defined() ? like(parameter.tensor, gradient) : parameter.mean);
+    if (options_.bf16_gradients && is_floating(means.back().dtype()))
+      means.back() = means.back().to(DType::bf16);
   }
   const ModuleScope scope(parameters_[bucket.parameters.front()].name);
-  bucket.mean = cat(flat);
-  const DType dtype = bucket.mean.dtype();
-  if (options_.bf16_gradients && is_floating(dtype)) bucket.mean = bucket.mean.to(DType::bf16);
-  thread_->group().all_reduce(bucket.mean, ReduceOp::mean);
-  bucket.mean = bucket.mean.to(dtype);
-  int64_t place = 0;
-  for (const size_t i : bucket.parameters) {
-    const Tensor& tensor = parameters_[i].tensor;
-    const Tensor mean = bucket.mean.narrow(0, place, tensor.numel()).view(tensor.shape());
-    if (const Tensor gradient = tensor.grad(); gradient.defined()) gradient.detach().copy_(mean);
-    place += tensor.numel();
+  kernel::all_reduce_together(means, thread_->group(), ReduceOp::mean);
+  for (size_t i = 0; i < means.size(); ++i) {
+    const Parameter& parameter = parameters_[bucket.parameters[i]];
+    const Tensor gradient = parameter.tensor.grad();
+    const Tensor target = gradient.defined() ? gradient.detach() : parameter.mean;
+    if (!target.shares_storage(means[i])) target.copy_(means[i]);
   }
 }
 
@@ -266,17 +274,13 @@ void GradientReducer::finish() {
     ready.push_back(parameter.ready || parameter.tensor.grad().defined());
   const Tensor used = tensor(ready);
   thread_->group().all_reduce(used, ReduceOp::max);
-  for (Bucket& bucket : buckets_) {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor& parameter = parameters_[i].tensor;
+    const Tensor mean = std::exchange(parameters_[i].mean, {});
+    if (parameter.grad().defined() || !used.at<uint8_t>({static_cast<int64_t>(i)})) continue;
     // Memory of the other stream, which this one is going to read.
-    backend(bucket.device.type).record_stream(bucket.mean.storage()->data(), {bucket.device});
-    int64_t place = 0;
-    for (const size_t i : bucket.parameters) {
-      const Tensor& parameter = parameters_[i].tensor;
-      if (!parameter.grad().defined() && used.at<uint8_t>({static_cast<int64_t>(i)}))
-        parameter.set_grad(
-            bucket.mean.narrow(0, place, parameter.numel()).view(parameter.shape()).clone());
-      place += parameter.numel();
-    }
+    backend(mean.device().type).record_stream(mean.storage()->data(), {mean.device()});
+    parameter.set_grad(mean);
   }
 }
 

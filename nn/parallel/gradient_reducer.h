@@ -49,13 +49,13 @@ class GradientReducer {
     Tensor tensor;
     size_t bucket = 0;
     bool ready = false;  // in this pass
+    Tensor mean = {};    // of the others' gradients, where this rank has none
     HookHandle hook;
   };
   struct Bucket {
     std::string name;  // "bucket 0"
     std::vector<size_t> parameters = {};
     size_t missing = 0;
-    Tensor mean = {};  // flat
     Device device = {};
     std::shared_ptr<CollectiveThread::Task> task = {};  // under way
   };

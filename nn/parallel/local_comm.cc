@@ -1,3 +1,4 @@
+#include <aorta/core/empty.h>
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/rank_reduction.h>
 #include <aorta/core/ops/view.h>
@@ -16,7 +17,7 @@ using Ends = std::vector<std::unique_ptr<Communicator>>;
 // What a rank brings to a meeting.
 struct Brought {
   std::string text = {};
-  Tensor tensor = {};
+  std::vector<Tensor> tensors = {};
   std::shared_ptr<Ends> ends = nullptr;  // of a new group
 };
 
@@ -138,18 +139,24 @@ std::vector<std::string> texts_of(const std::vector<Brought>& all) {
   return texts;
 }
 
+struct Range {
+  int64_t start, length;
+};
+
 // A share of `tensor`, flat, where this rank computes.
-Tensor share_of(const Tensor& tensor, int64_t start, int64_t length, Device device) {
-  return tensor.view({tensor.numel()}).narrow(0, start, length).to(device);
+Tensor share_of(const Tensor& tensor, const Range& range, Device device) {
+  return tensor.view({tensor.numel()}).narrow(0, range.start, range.length).to(device);
 }
 
-// The reduction of one share.
-Tensor reduced_share(const std::vector<Brought>& all, int64_t start, int64_t length, Device device,
-                     ReduceOp op) {
+// The reduction of one share of the tensors in a place.
+Tensor reduced_share(const std::vector<Brought>& all, size_t place, const Range& range,
+                     Device device, ReduceOp op) {
   std::vector<Tensor> shares;
   for (const Brought& brought : all)
-    shares.push_back(share_of(brought.tensor, start, length, device));
-  return kernel::reduced_over_ranks(shares, op);
+    shares.push_back(share_of(brought.tensors[place], range, device));
+  const Tensor reduced = empty({range.length}, {.dtype = shares[0].dtype(), .device = device});
+  kernel::reduce_over_ranks(reduced, shares, op);
+  return reduced;
 }
 
 class LocalCommunicator final : public Communicator {
@@ -189,43 +196,50 @@ class LocalCommunicator final : public Communicator {
     return texts_of(*meeting_->meet(rank(), patience(), {.text = mine}));
   }
 
-  Meeting::All meet(const Tensor& tensor) {
-    return meeting_->meet(rank(), patience(), {.tensor = tensor});
+  Meeting::All meet(std::vector<Tensor> tensors) {
+    return meeting_->meet(rank(), patience(), {.tensors = std::move(tensors)});
   }
 
-  void do_all_reduce(const Tensor& tensor, ReduceOp op) override {
-    const int64_t count = tensor.numel(), step = divide_up(count, size());
-    const int64_t start = std::min(step * rank(), count), end = std::min(start + step, count);
-    const Meeting::All inputs = meet(tensor);
-    const Tensor mine = reduced_share(*inputs, start, end - start, tensor.device(), op);
+  void do_all_reduce(std::span<const Tensor> tensors, ReduceOp op) override {
+    const Meeting::All inputs = meet({tensors.begin(), tensors.end()});
+    std::vector<Tensor> mine;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const int64_t count = tensors[i].numel(), step = divide_up(count, size());
+      const int64_t start = std::min(step * rank(), count), end = std::min(start + step, count);
+      mine.push_back(reduced_share(*inputs, i, {start, end - start}, tensors[i].device(), op));
+    }
     // Nobody reads the ranks' tensors any more when all have brought their shares.
-    const Meeting::All shares = meet(mine);
-    const Tensor flat = tensor.view({count});
-    int64_t place = 0;
-    for (const Brought& share : *shares) {
-      flat.narrow(0, place, share.tensor.numel()).copy_(share.tensor);
-      place += share.tensor.numel();
+    const Meeting::All shares = meet(std::move(mine));
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const Tensor flat = tensors[i].view({tensors[i].numel()});
+      int64_t place = 0;
+      for (const Brought& brought : *shares) {
+        const Tensor& share = brought.tensors[i];
+        flat.narrow(0, place, share.numel()).copy_(share);
+        place += share.numel();
+      }
     }
   }
 
   void do_broadcast(const Tensor& tensor, int root) override {
-    const Meeting::All all = meet(tensor);
-    if (rank() != root) tensor.copy_((*all)[static_cast<size_t>(root)].tensor);
+    const Meeting::All all = meet({tensor});
+    if (rank() != root) tensor.copy_((*all)[static_cast<size_t>(root)].tensors[0]);
     meet({});  // or the root might write before all have read
   }
 
   void do_all_gather(const Tensor& output, const Tensor& input) override {
-    const Meeting::All all = meet(input);
+    const Meeting::All all = meet({input});
     const Tensor parts = output.view({size(), input.numel()});
     for (int i = 0; i < size(); ++i)
-      parts[i].copy_((*all)[static_cast<size_t>(i)].tensor.view({input.numel()}));
+      parts[i].copy_((*all)[static_cast<size_t>(i)].tensors[0].view({input.numel()}));
     meet({});
   }
 
   void do_reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) override {
-    const Meeting::All all = meet(input);
+    const Meeting::All all = meet({input});
     const int64_t count = output.numel();
-    output.view({count}).copy_(reduced_share(*all, count * rank(), count, output.device(), op));
+    output.view({count}).copy_(
+        reduced_share(*all, 0, {count * rank(), count}, output.device(), op));
     meet({});
   }
 

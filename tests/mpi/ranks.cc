@@ -105,6 +105,18 @@ void pieces() {
     end.all_reduce(x, ReduceOp::mean);
     return x;
   });
+  // Several at once, whose pieces begin and end in the midst of one, and few enough for one step.
+  for (const int64_t factor : {1, 5000}) {
+    compare("an all_reduce of several tensors", [&](Communicator& end, int rank) {
+      List<Tensor> tensors;
+      for (const int64_t count : {7, 0, 311, 1, 90})
+        tensors.push_back(of_rank(rank, {count * factor}, f32));
+      tensors.push_back(of_rank(rank, {3, 5}, f32).t());
+      end.all_reduce_coalesced(tensors, ReduceOp::mean);
+      for (Tensor& tensor : tensors) tensor = tensor.reshape({-1});
+      return cat(tensors);
+    });
+  }
   const Tensor mine = full({(65 << 20) + 5}, group.rank() + 1, {.dtype = u8});
   const Tensor all = group.all_gather(mine);
   for (int i = 0; i < group.size(); ++i) {
@@ -272,6 +284,12 @@ void mismatches() {
        [](Communicator& end, int) { return end.broadcast(zeros({3000})), zeros({}); }},
       {[](Communicator& end, int) { return end.broadcast(zeros({5})), zeros({}); },
        [](Communicator& end, int) { return end.broadcast(zeros({5}), end.size() - 1), zeros({}); }},
+      {[](Communicator& end, int) {
+         return end.all_reduce_coalesced({zeros({400'000}), zeros({9})}), zeros({});
+       },
+       [](Communicator& end, int) {
+         return end.all_reduce_coalesced({zeros({9}), zeros({400'000})}), zeros({});
+       }},
       {[](Communicator& end, int) {
          return end.reduce_scatter(zeros({12, 1000}));
        },

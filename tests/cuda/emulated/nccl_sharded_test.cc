@@ -7,6 +7,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
+#include <aorta/core/ops/rank_reduction.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/nn/linear.h>
@@ -26,6 +27,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -169,6 +171,47 @@ TEST(CudaNcclSharded, DividesLayers) {
       for (size_t i = 0; i < found.size(); ++i)
         EXPECT_LT(max(abs(found[i].second - all[i].second)).item<double>(), 1e-11)
             << found[i].first;
+    });
+    EXPECT_EQ(errors, no_errors(3));
+  }
+}
+
+// Several tensors, in one piece or one after another, in the order of their memory.
+TEST(CudaNcclSharded, ReducesSeveralTensorsAtOnce) {
+  ASSERT_EQ(aorta_register_cuda(), nullptr);
+  const bool is_threads = emulated::under_thread_sanitizer();
+  for (const Mode mode : {Mode::lazy, Mode::eager, Mode::random, Mode::threads}) {
+    if (is_threads && mode != Mode::threads) continue;
+    emulated::Streams::get().set_mode(mode);
+    const auto errors = on_ranks(3, {.timeout = 60}, [&](Communicator& end) {
+      const Device device(DeviceType::cuda, end.rank());
+      const DeviceGuard guard(device);
+      Generator random(5);
+      const Tensor x = randn({2, 3, 2, 2}, {}, &random), y = randn({4, 4}, {}, &random);
+      const auto mine = [&] {
+        return List<Tensor>{(x + end.rank()).to(device).contiguous(MemoryFormat::channels_last),
+                            zeros({0}, {.device = device}),
+                            (y * (end.rank() + 1.0)).to(device).narrow(1, 1, 2)};
+      };
+      const List<Tensor> together = mine(), coalesced = mine();
+      kernel::all_reduce_together(together, end, ReduceOp::mean);
+      end.all_reduce_coalesced(coalesced, ReduceOp::mean);
+      for (const List<Tensor>& found : {together, coalesced}) {
+        EXPECT_LT(max(abs(found[0].cpu() - (x + 1.0))).item<float>(), 1e-6);
+        EXPECT_LT(max(abs(found[2].cpu() - 2.0 * y.narrow(1, 1, 2))).item<float>(), 1e-6);
+      }
+      // Ranks whose tensors lie otherwise would add up other elements.
+      const auto one = [&] {
+        const Tensor z = zeros({2, 3, 2, 2}, {.device = device});
+        return end.rank() == 1 ? z.contiguous(MemoryFormat::channels_last) : z;
+      };
+      const List<Tensor> tensors = {one(), one()};
+      for (const auto& call :
+           {std::function<void()>(
+                [&] { kernel::all_reduce_together(tensors, end, ReduceOp::sum); }),
+            std::function<void()>([&] { end.all_reduce_coalesced(tensors, ReduceOp::sum); })})
+        EXPECT_NE(error_of(call).find("all_reduce: ranks must make the same call"),
+                  std::string::npos);
     });
     EXPECT_EQ(errors, no_errors(3));
   }

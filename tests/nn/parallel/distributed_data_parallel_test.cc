@@ -70,6 +70,52 @@ TEST(DistributedDataParallel, IsTheModuleOnTheWholeBatch) {
   }
 }
 
+struct Convolutions : Module {
+  Conv2d first{*this, "first", 3, 4, 3}, second{*this, "second", 4, 5, 3};
+  Tensor forward(const Tensor& x) const override { return second(relu(first(x))); }
+};
+
+// Gradients go in the order of the parameters' memory, which the ranks change behind the
+// construction, also those that lie otherwise or in memory that others have too.
+TEST(DistributedDataParallel, GradientsInAnyOrderOfMemory) {
+  const Tensor x = randn({4, 3, 7, 7}, {.dtype = f64});
+  Convolutions whole;
+  whole.to(f64);
+  mean(square(whole(x))).backward();
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    Convolutions net;
+    net.to(f64);
+    net.load_state_dict(whole.state_dict());
+    const DistributedDataParallel parallel(net, end);
+    net.to(MemoryFormat::channels_last);
+    for (const bool is_odd : {false, true}) {
+      const Tensor shared = zeros({2 * net.second.weight.numel()}, {.dtype = f64});
+      net.zero_grad();
+      if (is_odd) {
+        net.first.weight.set_grad(zeros({4, 3, 3, 3}, {.dtype = f64}));
+        net.second.weight.set_grad(shared.narrow(0, end.rank() * 180, 180).view({5, 4, 3, 3}));
+      }
+      mean(square(parallel(mine(end, x)))).backward();
+      EXPECT_EQ(net.first.weight.grad().is_contiguous(), is_odd);
+      const NamedTensors a = net.named_parameters(), b = whole.named_parameters();
+      for (size_t i = 0; i < a.size(); ++i)
+        EXPECT_LT(furthest(a[i].second.grad(), b[i].second.grad()), kLargest) << a[i].first;
+    }
+  });
+  EXPECT_EQ(errors, no_errors(2));
+  // A rank whose parameters lie otherwise would add up other elements.
+  const auto differ = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    Convolutions net;
+    net.to(f64);
+    const DistributedDataParallel parallel(net, end);
+    if (end.rank() == 1) net.to(MemoryFormat::channels_last);
+    mean(square(parallel(mine(end, x)))).backward();
+  });
+  EXPECT_NE(differ[0].find("all_reduce: ranks must make the same call, got rank 0: all_reduce"),
+            std::string::npos)
+      << differ[0];
+}
+
 TEST(DistributedDataParallel, TheRanksKeepTheSameBits) {
   std::vector<std::vector<double>> weights(3), means(3);
   const auto errors = on_ranks(3, {.timeout = 60}, [&](Communicator& end) {

@@ -126,6 +126,82 @@ TEST(LocalComm, LayoutsAndEmptyTensors) {
   EXPECT_EQ(errors, no_errors(2));
 }
 
+// Dense ones in any order of memory, others, empty ones and numbers, as all_reduce does each.
+TEST(LocalComm, ReducesSeveralTensorsAtOnce) {
+  for (const int size : {1, 2, 3}) {
+    for (const DType dtype : {f32, bf16, i64, c64}) {
+      const auto errors = on_ranks(size, {}, [&](Communicator& end) {
+        const auto numbers = [&](const Shape& shape) {
+          if (dtype != c64) return of_rank(end.rank(), shape, dtype);
+          return complex(of_rank(end.rank(), shape, f32), of_rank(7 - end.rank(), shape, f32));
+        };
+        const auto tensors = [&] {
+          return List<Tensor>{numbers({2, 3, 2, 2}).contiguous(MemoryFormat::channels_last),
+                              numbers({0, 3}),
+                              numbers({}),
+                              numbers({3, 4}).t(),
+                              numbers({4, 4}).narrow(1, 1, 2),
+                              numbers({5})};
+        };
+        const List<Tensor> together = tensors(), alone = tensors();
+        const uint32_t version = together[0].storage()->version();
+        end.all_reduce_coalesced(together, ReduceOp::sum);
+        for (const Tensor& tensor : alone) end.all_reduce(tensor, ReduceOp::sum);
+        for (size_t i = 0; i < alone.size(); ++i) EXPECT_TRUE(equal(together[i], alone[i])) << i;
+        EXPECT_GT(together[0].storage()->version(), version);
+        EXPECT_TRUE(together[0].is_contiguous(MemoryFormat::channels_last));
+      });
+      EXPECT_EQ(errors, no_errors(size)) << to_string(dtype);
+    }
+  }
+}
+
+TEST(LocalComm, SeveralTensorsMustLieAlike) {
+  const auto error_on_rank_1 = [](const Tensor& first, const Tensor& second) {
+    const auto errors = on_ranks(2, {}, [&](Communicator& end) {
+      const Tensor last = zeros({5});
+      end.all_reduce_coalesced({end.rank() == 0 ? first : second, last});
+    });
+    return errors[1];
+  };
+  const Tensor x = zeros({2, 3}), gaps = zeros({2, 6}).narrow(1, 0, 3);
+  EXPECT_EQ(error_on_rank_1(x, zeros({2, 3})), kNoError);
+  EXPECT_EQ(error_on_rank_1(x, gaps), kNoError);  // a copy is sent
+  EXPECT_EQ(error_on_rank_1(zeros({2, 1, 3}), zeros({2, 3, 1}).transpose(1, 2)), kNoError);
+  for (const Tensor& other : {zeros({3, 2}).t(), zeros({3, 2}), zeros({6})}) {
+    const std::string text = error_on_rank_1(x, other);
+    EXPECT_EQ(
+        text.find("all_reduce: ranks must make the same call, got rank 0: all_reduce 0 of f32 "
+                  "[11] in 2 tensors ("),
+        0u)
+        << text;
+    EXPECT_NE(text.find("), sum; rank 1: all_reduce 0 of f32 [11] in 2 tensors ("),
+              std::string::npos)
+        << text;
+  }
+  // As many elements in another number of tensors.
+  const auto errors = on_ranks(2, {}, [&](Communicator& end) {
+    if (end.rank() == 0) return end.all_reduce_coalesced({x, zeros({5})});
+    end.all_reduce(zeros({11}));
+  });
+  EXPECT_NE(errors[0].find("; rank 1: all_reduce 0 of f32 [11], sum"), std::string::npos);
+  const auto end = std::move(nn::local_communicators(1)[0]);
+  EXPECT_EQ(error_of([&] { end->all_reduce_coalesced({}); }),
+            "all_reduce_coalesced: there must be a tensor, got none");
+  EXPECT_EQ(error_of([&] {
+              end->all_reduce_coalesced({x, zeros({2}, {.dtype = f64})});
+            }),
+            "all_reduce_coalesced: the tensors must have one dtype and device, got f32 on cpu and "
+            "f64 on cpu");
+  EXPECT_EQ(error_of([&] {
+              end->all_reduce_coalesced({x, Tensor()});
+            }),
+            "all_reduce_coalesced: tensor must be defined, got an undefined tensor");
+  EXPECT_EQ(
+      error_of([&] { end->all_reduce_coalesced({zeros({2}, {.dtype = i64})}, ReduceOp::mean); }),
+      "all_reduce_coalesced: a mean needs a floating or complex dtype, got i64");
+}
+
 // 1 + 2^-24 + 2^-24 in f32: 1 from the left, 1 + 2^-23 from the right.
 TEST(LocalComm, AddsInTheOrderOfRanks) {
   const float small = std::ldexp(1.0f, -24);
