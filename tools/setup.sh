@@ -1,7 +1,8 @@
 #!/bin/bash
 # Installs what Aorta needs of Debian 12 and is missing; does nothing, quickly, where all of it is there.
 #   tools/setup.sh           what building needs
-#   tools/setup.sh --test    clang too, which compiles programs of users, the formatter, and Doxygen
+#   tools/setup.sh --test    clang too, which compiles programs of users, the formatter, Doxygen, and Slurm, whose
+#                            srun starts processes
 #   tools/setup.sh --fuzz    clang with libFuzzer too
 #   tools/setup.sh --docs    Doxygen too, which makes the reference (tools/reference.sh)
 # Without root, or away from Debian, it names what is missing and stops.
@@ -20,7 +21,7 @@ packages=(
   libgtest-dev libgmock-dev libbenchmark-dev                            # tests
   libdnnl-dev                                                           # the benchmark's peer
 )
-[[ ${1:-} == --test ]] && packages+=(clang clang-format-14 doxygen)
+[[ ${1:-} == --test ]] && packages+=(clang clang-format-14 doxygen slurm-wlm munge)
 [[ ${1:-} == --fuzz ]] && packages+=(clang libclang-rt-14-dev)
 [[ ${1:-} == --docs ]] && packages+=(doxygen)
 
