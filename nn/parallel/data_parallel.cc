@@ -207,19 +207,29 @@ void Call::find_other_leaves() {
   }
 }
 
-// The first one that is there, plus the others in the order of the parts.
+// A gradient on `device`, which lives no longer than `gradient`: the CPUs have one memory.
+Tensor seen_from(Device device, const Tensor& gradient) {
+  if (!device.is_cpu() || !gradient.device().is_cpu()) return gradient.to(device);
+  return from_blob(gradient.data(), gradient.shape(), gradient.strides(),
+                   {.dtype = gradient.dtype(), .device = device});
+}
+
+// The first one that is there, plus the others in the order of the parts; in the first one's memory
+// where nobody else has it.
 Tensor sum_in_order(const std::vector<Tensors>& found, size_t place, Device device) {
   Tensor sum;
   bool ours = false;
   for (const Tensors& of_part : found) {
-    if (!of_part[place].defined()) continue;
-    const Tensor gradient = of_part[place].to(device);
+    const Tensor& gradient = of_part[place];
+    if (!gradient.defined()) continue;
     if (!sum.defined()) {
-      sum = gradient;
+      sum = gradient.to(device);
+      ours = sum.storage() != gradient.storage() ||
+             (gradient.impl().count.load() == 2 && gradient.storage()->use_count() == 1);
     } else if (ours) {
-      add_(sum, gradient);
+      add_(sum, seen_from(device, gradient));
     } else {
-      sum = sum + gradient;
+      sum = sum + seen_from(device, gradient);
       ours = true;
     }
   }

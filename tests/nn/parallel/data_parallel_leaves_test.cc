@@ -68,5 +68,24 @@ TEST(DataParallel, ALeafFromElsewhereIsEnough) {
   EXPECT_EQ(net.scale.grad().item<float>(), 6);
 }
 
+// The parts' gradients are added up in memory that nothing else reads: not in that of a gradient
+// that two parameters have in common, or the graph's.
+TEST(DataParallel, GradientsInCommonAreAddedUpOnce) {
+  struct Offsets : Module {
+    Parameter first{*this, "first", full({3}, 0.5, {.dtype = f64})};
+    Parameter second{*this, "second", full({3}, -0.25, {.dtype = f64})};
+    Tensor forward(const Tensor& x) const override { return x * x + (first + second); }
+  };
+  Offsets net;
+  const DataParallel parallel(net, cpu_devices(3));
+  const Tensor x = randn({6, 3}, {.dtype = f64}), weights = randn({6, 3}, {.dtype = f64});
+  const Tensor loss = sum(parallel(x) * weights);
+  for (const double times : {1.0, 2.0}) {
+    loss.backward({}, true);
+    for (const Tensor& parameter : net.parameters())
+      EXPECT_TRUE(allclose(parameter.grad(), sum(weights, 0) * times, 1e-13, 1e-13)) << times;
+  }
+}
+
 }  // namespace
 }  // namespace aorta::nn
