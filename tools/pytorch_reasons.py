@@ -242,13 +242,13 @@ OTHERWISE = {
         "freeze_support init_reductions": "`aorta::init(argc, argv)`",
     },
     "torch.distributed": {
-        "all_reduce broadcast barrier": "members of the group: `distributed::world().all_reduce(x)`",
+        "all_reduce all_reduce_coalesced broadcast barrier": "members of the group: `distributed::world().all_reduce(x)`",
         "all_gather all_gather_into_tensor all_gather_single": "`world().all_gather(x)`, one tensor",
         "reduce_scatter reduce_scatter_single reduce_scatter_tensor": "`world().reduce_scatter(x)`",
         "reduce": "`world().all_reduce(x)`, of which the others have no need",
         "gather gather_into_tensor gather_single": "`world().all_gather(x)`, and one rank reads it",
         "scatter": "`world().broadcast(x)` and a slice of it",
-        "all_reduce_coalesced all_gather_coalesced": "one call each, or `cat`",
+        "all_gather_coalesced": "one call each, or `cat`",
         "set_timeout": "`world().set_timeout(seconds)`",
         "monitored_barrier": "`world().barrier()`, which names who is missing",
         "destroy_process_group": "the end of the program",
@@ -287,6 +287,7 @@ OTHERWISE = {
         "FSDPModule": "the module stays what it was: `nn::set_requires_gradient_sync(net, false)`",
         "MixedPrecision": "`MixedPrecisionPolicy`",
         "CPUOffload": "`{.cpu_offload = true}`",
+        "BackwardPrefetch": "nothing to choose: the part that came next in the last pass is always gathered ahead",
         "StateDictType FullStateDictConfig": "`net.state_dict()` has a rank's parts, `net.full_state_dict()` the whole tensors on rank 0",
     },
     "torch.distributed.fsdp.wrap": {
@@ -465,9 +466,6 @@ LEFT_OUT = {
     },
     "torch.distributed.autograd": {
         REMOTE: "*",
-    },
-    "torch.distributed.fsdp": {
-        "the part that came next in the last pass is gathered ahead, one at a time": "BackwardPrefetch",
     },
     "torch.distributed.nn": {
         REMOTE: "*",
