@@ -183,9 +183,11 @@ void rewrite_base(const Tensor& view, const Ref<Node>& node, uint32_t index) {
 
 namespace {
 
-// What may be written later: the tensor itself where nobody else holds it.
+// What may be written later: the tensor itself where nobody else holds it, and each of its elements
+// has memory of its own.
 Tensor owned(Tensor gradient) {
-  const bool sole = gradient.impl().count.load() == 1 && gradient.storage()->use_count() == 1;
+  bool sole = gradient.impl().count.load() == 1 && gradient.storage()->use_count() == 1;
+  for (int d = 0; d < gradient.dim(); ++d) sole &= gradient.size(d) <= 1 || gradient.stride(d) > 0;
   return sole ? std::move(gradient) : gradient.clone();
 }
 

@@ -199,7 +199,7 @@ class Communicator {
   // Where a rank's tensor lies, as it tells the others.
   std::string place_of(const Tensor& tensor) const;
   std::vector<std::string> agree(const CollectiveRecord& record, const Tensor& tensor);
-  void reduce_all(std::span<const Tensor> tensors, std::span<const Tensor> wholes, ReduceOp op);
+  void reduce_all(Entry& entry, std::span<const Tensor> tensors, std::span<const Tensor> wholes);
   using Run = std::function<void(DeviceCollectives& engine, const CollectiveCall& call)>;
   bool run_by_device(Entry& entry, const std::vector<std::string>& places, Device device,
                      const Run& run);

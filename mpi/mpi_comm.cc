@@ -18,6 +18,8 @@ constexpr int64_t kPieceBytes = 4 << 20;
 // Below this one step with more bytes is faster than two; of two ranks it has as many.
 constexpr int64_t kSmallBytes = 4 << 10;
 constexpr int64_t kSmallBytesOfTwo = 256 << 10;
+// Tensors with fewer bytes go in one piece: a message costs more than to copy them twice.
+constexpr int64_t kPackedBytes = 64 << 10;
 // The bytes of a text that goes at once; a longer one takes a second step.
 constexpr int64_t kTextBytes = 248;
 constexpr int kGroups = 4096;
@@ -282,10 +284,10 @@ void MpiCommunicator::share_piece(std::span<const Tensor> flats, const Piece& pi
     return parts_of(flats, range.start, range.length);
   };
   Transfer transfer{.tensors = {flats.begin(), flats.end()}};
+  const std::vector<Tensor> mine = parts(rank());
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank()) continue;
-    for (const Tensor& part : parts(rank()))
-      transfer.sends.push_back({peer, part.data(), part.nbytes()});
+    for (const Tensor& part : mine) transfer.sends.push_back({peer, part.data(), part.nbytes()});
     for (const Tensor& part : parts(peer))
       transfer.receives.push_back({peer, part.data(), part.nbytes()});
   }
@@ -309,21 +311,19 @@ void MpiCommunicator::all_reduce_small(const Tensor& flat, ReduceOp op) {
 }
 
 void MpiCommunicator::do_all_reduce(std::span<const Tensor> tensors, ReduceOp op) {
-  std::vector<Tensor> flats;
+  std::vector<Tensor> wholes, packed, flats;
   int64_t count = 0;
   for (const Tensor& tensor : tensors) {
-    flats.push_back(flat_on_cpu(tensor));
+    wholes.push_back(flat_on_cpu(tensor));
     count += tensor.numel();
   }
   const int64_t bytes = count * tensors[0].element_size();
-  if (bytes <= (size() == 2 ? kSmallBytesOfTwo : kSmallBytes)) {
-    const Tensor flat = flats.size() == 1 ? flats[0] : cat(flats);
-    all_reduce_small(flat, op);
-    int64_t place = 0;
-    for (size_t i = 0; flats.size() > 1 && i < flats.size(); ++i) {
-      flats[i].copy_(flat.narrow(0, place, flats[i].numel()));
-      place += flats[i].numel();
-    }
+  const bool is_small = bytes <= (size() == 2 ? kSmallBytesOfTwo : kSmallBytes);
+  for (const Tensor& whole : wholes)
+    (is_small || whole.nbytes() < kPackedBytes ? packed : flats).push_back(whole);
+  if (!packed.empty()) flats.push_back(packed.size() == 1 ? packed[0] : cat(packed));
+  if (is_small) {
+    all_reduce_small(flats[0], op);
   } else {
     Piece piece{{count, divide_up(count, size())}, 0, piece_elements(flats[0])};
     for (; piece.at < piece.shares.step; piece.at += piece.most) {
@@ -332,8 +332,13 @@ void MpiCommunicator::do_all_reduce(std::span<const Tensor> tensors, ReduceOp op
       share_piece(flats, piece);
     }
   }
-  for (size_t i = 0; i < flats.size(); ++i)
-    if (!flats[i].shares_storage(tensors[i])) tensors[i].copy_(flats[i].view(tensors[i].shape()));
+  int64_t place = 0;
+  for (size_t i = 0; packed.size() > 1 && i < packed.size(); ++i) {
+    packed[i].copy_(flats.back().narrow(0, place, packed[i].numel()));
+    place += packed[i].numel();
+  }
+  for (size_t i = 0; i < wholes.size(); ++i)
+    if (!wholes[i].shares_storage(tensors[i])) tensors[i].copy_(wholes[i].view(tensors[i].shape()));
 }
 
 // Along a tree: with every step twice as many ranks have it.

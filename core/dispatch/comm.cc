@@ -49,6 +49,19 @@ void check_reduction(const char* op, const Tensor& tensor, ReduceOp reduction) {
         "complex numbers have no order", to_string(reduction));
 }
 
+// Dense tensors that have memory in common would be reduced twice.
+void check_apart(std::span<const Tensor> tensors) {
+  std::vector<std::pair<const char*, const char*>> places;
+  for (const Tensor& tensor : tensors) {
+    const auto* const data = static_cast<const char*>(tensor.data());
+    if (tensor.numel() > 0) places.push_back({data, data + tensor.nbytes()});
+  }
+  std::sort(places.begin(), places.end());
+  for (size_t i = 1; i < places.size(); ++i)
+    check(places[i].first >= places[i - 1].second, "all_reduce_coalesced",
+          "the tensors must have no memory in common", "two that share some");
+}
+
 // What engines compute with: of complex numbers, which are contiguous, their parts (*, 2).
 Tensor numbers_of(const Tensor& tensor) {
   if (!tensor.is_complex()) return tensor;
@@ -87,7 +100,7 @@ class Communicator::Entry {
  public:
   // A barrier has no tensors.
   Entry(Communicator& comm, Collective collective, std::span<const Tensor> tensors, ReduceOp op,
-        int root)
+        int root, const std::string& parts = {})
       : comm_(comm),
         records_(*comm.records_),
         range_(to_string(collective).c_str(), {tensors.size() == 1 ? &tensors[0] : &kNone},
@@ -100,9 +113,9 @@ class Communicator::Entry {
       record_.dtype = tensors[0].dtype();
       record_.shape = tensors[0].shape();
     }
-    if (tensors.size() > 1) {
+    if (!parts.empty()) {
       record_.shape = {record_.bytes / tensors[0].element_size()};
-      record_.parts = " in " + kernel::layouts_text(tensors);
+      record_.parts = " in " + parts;
     }
     if (const Ref<ModulePath>& path = module_path()) record_.path = path->to_string();
     if (subject_of_thread) record_.subject = *subject_of_thread;
@@ -420,7 +433,8 @@ void Communicator::all_reduce(const Tensor& tensor, ReduceOp op) {
   check_reduction("all_reduce", tensor, op);
   const WithoutGraph no_graph;
   const Tensor whole = tensor.detach().contiguous();
-  reduce_all({&tensor, 1}, {&whole, 1}, op);
+  Entry entry(*this, Collective::all_reduce, {&whole, 1}, op, 0);
+  reduce_all(entry, {&tensor, 1}, {&whole, 1});
 }
 
 void Communicator::all_reduce_coalesced(const List<Tensor>& tensors, ReduceOp op) {
@@ -436,13 +450,16 @@ void Communicator::all_reduce_coalesced(const List<Tensor>& tensors, ReduceOp op
           tensors[0].device(), " and ", tensor.dtype(), " on ", tensor.device());
     wholes.push_back(kernel::dense(tensor));
   }
-  reduce_all(tensors, wholes, op);
+  check_apart(wholes);
+  // Also of one: it lies as it does, and where it lies otherwise on another rank the texts differ.
+  Entry entry(*this, Collective::all_reduce, wholes, op, 0, kernel::layouts_text(wholes));
+  reduce_all(entry, tensors, wholes);
 }
 
 // `wholes`: the tensors, or copies where these have gaps.
-void Communicator::reduce_all(std::span<const Tensor> tensors, std::span<const Tensor> wholes,
-                              ReduceOp op) {
-  Entry entry(*this, Collective::all_reduce, wholes, op, 0);
+void Communicator::reduce_all(Entry& entry, std::span<const Tensor> tensors,
+                              std::span<const Tensor> wholes) {
+  const ReduceOp op = entry.record().op;
   const std::vector<std::string> places = agree(entry.record(), tensors[0]);
   std::vector<Tensor> numbers;
   for (const Tensor& whole : wholes) numbers.push_back(numbers_of(kernel::flat_memory(whole)));

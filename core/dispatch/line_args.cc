@@ -33,7 +33,7 @@ std::string layouts_text(std::span<const Tensor> tensors) {
   detail::append(text, static_cast<int64_t>(tensors.size()));
   char digits[24];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
-  return text + " tensors (" + digits + ")";
+  return text + (tensors.size() == 1 ? " tensor (" : " tensors (") + digits + ")";
 }
 
 Lines lines_of(const Tensor& input, int dim) {

@@ -225,7 +225,8 @@ Tensor sum_in_order(const std::vector<Tensors>& found, size_t place, Device devi
     if (!sum.defined()) {
       sum = gradient.to(device);
       ours = sum.storage() != gradient.storage() ||
-             (gradient.impl().count.load() == 2 && gradient.storage()->use_count() == 1);
+             (gradient.impl().count.load() == 2 && gradient.storage()->use_count() == 1 &&
+              (gradient.is_contiguous() || is_channels_last(gradient)));
     } else if (ours) {
       add_(sum, seen_from(device, gradient));
     } else {

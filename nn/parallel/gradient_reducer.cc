@@ -30,10 +30,11 @@ Claimed& claimed() {
   return *instance;
 }
 
-// The gradient, in the order of the parameter's memory, and nobody else's memory.
+// The gradient, in the order of the parameter's memory, and nobody else's memory: only the caller
+// and the parameter have it.
 Tensor like(const Tensor& parameter, const Tensor& gradient) {
   const Strides wanted = dense_strides(parameter.shape(), parameter.strides());
-  bool is_like = gradient.storage()->use_count() == 1;
+  bool is_like = gradient.storage()->use_count() == 1 && gradient.impl().count.load() == 2;
   for (int d = 0; d < gradient.dim(); ++d)
     is_like &= gradient.size(d) == 1 || gradient.stride(d) == wanted[d];
   if (is_like) return gradient.detach();

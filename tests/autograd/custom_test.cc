@@ -93,6 +93,23 @@ TEST(CustomFunction, HasTheGradientThatItSays) {
   EXPECT_SECOND_GRADIENTS(cube, {leaf({1, -2, 3})});
 }
 
+// The sum, with a gradient whose elements have one memory.
+struct Expanding : autograd::Function<Expanding> {
+  static constexpr const char* name = "expanding";
+  static Tensors forward(FunctionContext&, const Tensor& x) { return {sum(x)}; }
+  static Tensors backward(FunctionContext&, const Tensors& g) {
+    return {(g[0] * 1.0).expand({3}).detach()};
+  }
+};
+
+TEST(CustomFunction, ExpandedGradientsAddUp) {
+  const Tensor x = leaf({1, 2, 3});
+  for (const double times : {1.0, 2.0}) {
+    Expanding::apply(x)[0].backward();
+    EXPECT_EQ(list(x.grad()), (Doubles{times, times, times}));
+  }
+}
+
 // As a module's parameter is.
 struct Weight : Tensor {
   explicit Weight(const Tensor& value) : Tensor(value) {}

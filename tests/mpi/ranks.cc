@@ -109,7 +109,7 @@ void pieces() {
   for (const int64_t factor : {1, 5000}) {
     compare("an all_reduce of several tensors", [&](Communicator& end, int rank) {
       List<Tensor> tensors;
-      for (const int64_t count : {7, 0, 311, 1, 90})
+      for (const int64_t count : {7, 0, 311, 1, 90, 2})
         tensors.push_back(of_rank(rank, {count * factor}, f32));
       tensors.push_back(of_rank(rank, {3, 5}, f32).t());
       end.all_reduce_coalesced(tensors, ReduceOp::mean);

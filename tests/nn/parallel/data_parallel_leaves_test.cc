@@ -87,5 +87,27 @@ TEST(DataParallel, GradientsInCommonAreAddedUpOnce) {
   }
 }
 
+struct ExpandingSum : autograd::Function<ExpandingSum> {
+  static constexpr const char* name = "expanding_sum";
+  static std::vector<Tensor> forward(autograd::FunctionContext&, const Tensor& x) {
+    return {sum(x)};
+  }
+  static std::vector<Tensor> backward(autograd::FunctionContext&, const std::vector<Tensor>& g) {
+    return {(g[0] * 1.0).expand({3}).detach()};
+  }
+};
+
+// Nor in that of one whose elements have one memory.
+TEST(DataParallel, ExpandedGradientsAreAddedUp) {
+  struct Bias : Module {
+    Parameter bias{*this, "bias", zeros({3}, {.dtype = f64})};
+    Tensor forward(const Tensor& x) const override { return x + ExpandingSum::apply(bias)[0]; }
+  };
+  Bias net;
+  const DataParallel parallel(net, cpu_devices(2));
+  sum(parallel(zeros({4, 3}, {.dtype = f64}))).backward();
+  EXPECT_TRUE(equal(net.bias.grad(), full({3}, 12, {.dtype = f64})));
+}
+
 }  // namespace
 }  // namespace aorta::nn

@@ -82,38 +82,40 @@ TEST(DistributedDataParallel, GradientsInAnyOrderOfMemory) {
   Convolutions whole;
   whole.to(f64);
   mean(square(whole(x))).backward();
-  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
-    Convolutions net;
-    net.to(f64);
-    net.load_state_dict(whole.state_dict());
-    const DistributedDataParallel parallel(net, end);
-    net.to(MemoryFormat::channels_last);
-    for (const bool is_odd : {false, true}) {
-      const Tensor shared = zeros({2 * net.second.weight.numel()}, {.dtype = f64});
-      net.zero_grad();
-      if (is_odd) {
-        net.first.weight.set_grad(zeros({4, 3, 3, 3}, {.dtype = f64}));
-        net.second.weight.set_grad(shared.narrow(0, end.rank() * 180, 180).view({5, 4, 3, 3}));
+  for (const double cap : {25.0, 1e-9}) {  // a bucket of all; and one a parameter
+    const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+      Convolutions net;
+      net.to(f64);
+      net.load_state_dict(whole.state_dict());
+      const DistributedDataParallel parallel(net, end, {.bucket_cap_mb = cap});
+      net.to(MemoryFormat::channels_last);
+      for (const bool is_odd : {false, true}) {
+        const Tensor shared = zeros({2 * net.second.weight.numel()}, {.dtype = f64});
+        net.zero_grad();
+        if (is_odd) {
+          net.first.weight.set_grad(zeros({4, 3, 3, 3}, {.dtype = f64}));
+          net.second.weight.set_grad(shared.narrow(0, end.rank() * 180, 180).view({5, 4, 3, 3}));
+        }
+        mean(square(parallel(mine(end, x)))).backward();
+        EXPECT_EQ(net.first.weight.grad().is_contiguous(), is_odd);
+        const NamedTensors a = net.named_parameters(), b = whole.named_parameters();
+        for (size_t i = 0; i < a.size(); ++i)
+          EXPECT_LT(furthest(a[i].second.grad(), b[i].second.grad()), kLargest) << a[i].first;
       }
+    });
+    EXPECT_EQ(errors, no_errors(2));
+    // A rank whose parameters lie otherwise would add up other elements.
+    const auto differ = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+      Convolutions net;
+      net.to(f64);
+      const DistributedDataParallel parallel(net, end, {.bucket_cap_mb = cap});
+      if (end.rank() == 1) net.to(MemoryFormat::channels_last);
       mean(square(parallel(mine(end, x)))).backward();
-      EXPECT_EQ(net.first.weight.grad().is_contiguous(), is_odd);
-      const NamedTensors a = net.named_parameters(), b = whole.named_parameters();
-      for (size_t i = 0; i < a.size(); ++i)
-        EXPECT_LT(furthest(a[i].second.grad(), b[i].second.grad()), kLargest) << a[i].first;
-    }
-  });
-  EXPECT_EQ(errors, no_errors(2));
-  // A rank whose parameters lie otherwise would add up other elements.
-  const auto differ = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
-    Convolutions net;
-    net.to(f64);
-    const DistributedDataParallel parallel(net, end);
-    if (end.rank() == 1) net.to(MemoryFormat::channels_last);
-    mean(square(parallel(mine(end, x)))).backward();
-  });
-  EXPECT_NE(differ[0].find("all_reduce: ranks must make the same call, got rank 0: all_reduce"),
-            std::string::npos)
-      << differ[0];
+    });
+    EXPECT_NE(differ[0].find("all_reduce: ranks must make the same call, got rank 0: all_reduce"),
+              std::string::npos)
+        << differ[0];
+  }
 }
 
 TEST(DistributedDataParallel, TheRanksKeepTheSameBits) {

@@ -185,7 +185,22 @@ TEST(LocalComm, SeveralTensorsMustLieAlike) {
     end.all_reduce(zeros({11}));
   });
   EXPECT_NE(errors[0].find("; rank 1: all_reduce 0 of f32 [11], sum"), std::string::npos);
+  // One alone, too, whose elements another rank would add to others.
+  const auto alone = on_ranks(2, {}, [&](Communicator& end) {
+    end.all_reduce_coalesced({end.rank() == 0 ? x : zeros({3, 2}).t()});
+  });
+  EXPECT_NE(alone[0].find("ranks must make the same call"), std::string::npos) << alone[0];
   const auto end = std::move(nn::local_communicators(1)[0]);
+  for (const Tensor& other : {x, gaps.narrow(1, 0, 1), x[1]}) {
+    const bool is_apart = !other.shares_storage(x);
+    EXPECT_EQ(error_of([&] {
+                end->all_reduce_coalesced({x, other});
+              }),
+              is_apart ? kNoError
+                       : "all_reduce_coalesced: the tensors must have no memory in common, got two "
+                         "that share some");
+  }
+  EXPECT_EQ(error_of([&] { end->all_reduce_coalesced({x[0], x[1]}); }), kNoError);
   EXPECT_EQ(error_of([&] { end->all_reduce_coalesced({}); }),
             "all_reduce_coalesced: there must be a tensor, got none");
   EXPECT_EQ(error_of([&] {
