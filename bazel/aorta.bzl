@@ -209,10 +209,11 @@ def aorta_binary(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], **
         **kwargs
     )
 
-def aorta_test(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], size = "small", alone = [], long_in_asan = [], **kwargs):
+def aorta_test(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], size = "small", alone = [], long_in_asan = [], uses_after_return = True, **kwargs):
     """A GoogleTest program; main is tests/main.cc. hdrs are included as <aorta/PACKAGE/header>; alone is aorta_library's.
 
     long_in_asan: patterns of cases that the address sanitizer's suite leaves out: they take it long, and run what others run.
+    uses_after_return: whether that suite checks for them; no where it takes long, of calls that other tests make too.
     """
     if long_in_asan:
         kwargs["args"] = kwargs.get("args", []) + select({
@@ -225,7 +226,8 @@ def aorta_test(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], size
         srcs = unity_sources(name, srcs) + alone,
         copts = TEST_COPTS + _TEST_PRELUDE_COPTS + copts,
         linkopts = _NO_PIE + linkopts,
-        deps = _header_library(name, hdrs, deps) + _TEST_PRELUDE + ["//tests:main"],
+        deps = _header_library(name, hdrs, deps) + _TEST_PRELUDE + ["//tests:main"] +
+               (["//tests:uses_after_return"] if uses_after_return else []),
         **kwargs
     )
 
