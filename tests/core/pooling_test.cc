@@ -1,10 +1,16 @@
 #include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/pooling.h>
+#include <aorta/core/ops/random.h>
 #include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -63,6 +69,58 @@ TEST(Pooling, LongRowsAndWideWindows) {
   EXPECT_EQ(max_pool1d(x, {wide}, {wide}, {wide / 2}).to_vector<float>(), std::vector<float>{4999});
   EXPECT_EQ(avg_pool1d(x, {wide}, {wide}, {wide / 2}, false, false).to_vector<float>(),
             std::vector<float>{2499.5});
+}
+
+// As PyTorch looks for it: of equal elements the first, of NaNs the last.
+std::pair<double, int64_t> largest_of(const std::vector<double>& row, int64_t first, int64_t end) {
+  double best = -std::numeric_limits<double>::infinity();
+  int64_t place = first;
+  for (int64_t i = first; i < end; ++i) {
+    const double value = row[static_cast<size_t>(i)];
+    if (!(value > best || std::isnan(value))) continue;
+    best = value;
+    place = i;
+  }
+  return {best, place};
+}
+
+// Short windows, long ones that are looked at in blocks, and more of them than are kept in a table;
+// with equal elements, infinities and NaNs. Gradients of half types are summed in f32.
+TEST(Pooling, AdaptiveMaximaOneByOne) {
+  constexpr int64_t kRows = 3;
+  for (const DType dtype : {f32, bf16, f64})
+    for (const auto& [length, windows] : {std::pair<int64_t, int64_t>{7, 3},
+                                          {7, 5},
+                                          {3001, 3},
+                                          {3001, 700},
+                                          {640, 2},
+                                          {90'000, 1}}) {
+      Generator random(static_cast<uint64_t>(length + windows));
+      Tensor x = floor(randn({kRows, length}, {}, &random) * 8);
+      x = where(rand({kRows, length}, {}, &random) < 2.0 / static_cast<double>(length),
+                full({}, std::nan("")), x);
+      x[2].copy_(where(x[2] < 100, arange(length, {.dtype = f32}), x[2]));  // each is larger
+      if (length > 7) x[1].fill_(-std::numeric_limits<double>::infinity());
+      x = x.to(dtype);
+      const ValuesIndices found = adaptive_max_pool1d_with_indices(x, {windows});
+      const Tensor gradient =
+          (arange(kRows * windows, {.dtype = f32}) + 1.0).view({kRows, windows}).to(dtype);
+      const Tensor back = kernel::max_pool_backward(gradient, found.indices, x.shape(), 1);
+      for (int64_t r = 0; r < kRows; ++r) {
+        const std::vector<double> row = x[r].to_vector<double>();
+        std::vector<double> sums(row.size());
+        for (int64_t o = 0; o < windows; ++o) {
+          const auto [value, place] =
+              largest_of(row, o * length / windows, ((o + 1) * length + windows - 1) / windows);
+          EXPECT_EQ(found.indices.at<int64_t>({r, o}), place) << length << " " << windows;
+          const double got = found.values[r][o].item<double>();
+          EXPECT_TRUE(got == value || (std::isnan(got) && std::isnan(value))) << got << value;
+          sums[static_cast<size_t>(place)] += gradient[r][o].item<double>();
+        }
+        const Tensor wanted = tensor(sums).to(dtype == f64 ? f64 : f32).to(dtype);
+        EXPECT_TRUE(equal(back[r], wanted)) << length << " " << windows << " " << to_string(dtype);
+      }
+    }
 }
 
 TEST(Pooling, AdaptiveOfNothing) {

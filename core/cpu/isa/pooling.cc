@@ -17,6 +17,16 @@ constexpr int64_t kBlock = 256;
 // Partial sums of a run of elements, the same for every instruction set.
 constexpr int kLanes = 16;
 
+// Elements side by side that are looked at together.
+constexpr int64_t kRun = 128;
+// Rows of fewer windows are reduced window by window.
+constexpr int64_t kFewWindows = 8;
+
+// The positions along depth and height that a row of windows reads.
+struct Windows2d {
+  WindowRange depth, height;
+};
+
 // A row of the output (or, backward, of the gradient of the input).
 struct Row {
   int64_t outer, depth, height;
@@ -25,6 +35,36 @@ struct Row {
 AORTA_INLINE Row row_at(int64_t index, int64_t depth, int64_t height) {
   return {index / height / depth, index / height % depth, index % height};
 }
+
+AORTA_INLINE void go_to_next(Row& row, int64_t depth, int64_t height) {
+  if (++row.height < height) return;
+  row.height = 0;
+  if (++row.depth < depth) return;
+  row.depth = 0;
+  ++row.outer;
+}
+
+// The windows along the width. Adaptive ones take two divisions each, as many as some have
+// elements: the first of these are known.
+class WidthWindows {
+ public:
+  explicit AORTA_INLINE WidthWindows(const PoolDim& dim)
+      : dim_(dim), count_(dim.adaptive ? least(dim.output, kBlock) : 0) {
+    for (int64_t o = 0; o < count_; ++o) known_[o] = pool_window(dim, o);
+  }
+  AORTA_INLINE WindowRange operator[](int64_t o) const {
+    return o < count_ ? known_[o] : pool_window(dim_, o);
+  }
+  // pool_count()
+  AORTA_INLINE int64_t count(int64_t o, bool padding) const {
+    return o < count_ ? known_[o].end - known_[o].first : pool_count(dim_, o, padding);
+  }
+
+ private:
+  const PoolDim& dim_;
+  const int64_t count_;
+  WindowRange known_[kBlock];
+};
 
 // The kernel positions along the width at which any of windows [from, to) reads.
 AORTA_INLINE WindowRange taps_of(const PoolDim& dim, int64_t from, int64_t to) {
@@ -83,15 +123,70 @@ struct Largest {
   }
 };
 
+// Whether one of n elements side by side is larger than `best`, or NaN.
+template <class T>
+AORTA_INLINE bool has_larger(const T* x, int64_t n, Compute<T> best) {
+  int found = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const auto value = static_cast<Compute<T>>(x[i]);
+    found |= !(value <= best);
+  }
+  return found != 0;
+}
+
 template <class T, class I, bool indices>
 struct MaxRows {
-  // One row of windows over (depth, height) positions, window by window, lanes along `inner`.
-  static void by_window(const PoolArgs& args, const T* plane, WindowRange depth, WindowRange height,
-                        T* output, int64_t* places) {
+  using C = Compute<T>;
+
+  // The largest so far meets the element in a place. Of NaNs the last stays, as in PyTorch.
+  static AORTA_INLINE void meet(const T* plane, int64_t at, C& best, int64_t& place) {
+    const C value = static_cast<C>(plane[at]);
+    const bool take = value > best || value != value;
+    best = take ? value : best;
+    place = take ? at : place;
+  }
+  // It meets many elements side by side, of which most blocks have none that is larger.
+  static void meet_run(const T* plane, int64_t first, int64_t end, C& best, int64_t& place) {
+    for (int64_t from = first; from < end; from += kRun) {
+      const int64_t n = least(end - from, kRun);
+      if (best == best && !has_larger(plane + from, n, best)) continue;
+      for (int64_t at = from; at < from + n; ++at) meet(plane, at, best, place);
+    }
+  }
+
+  // One row of windows over (depth, height) positions, window by window, without lanes.
+  static void one_by_one(const PoolArgs& args, const WidthWindows& windows, const T* plane,
+                         const Windows2d& rows, T* output, int64_t* places) {
     const PoolDim &d = args.dims[0], &h = args.dims[1], &w = args.dims[2];
+    const WindowRange depth = rows.depth, height = rows.height;
+    for (int64_t o = 0; o < w.output; ++o) {
+      const WindowRange width = windows[o];
+      C best = -scalar::kInfinity<C>;
+      int64_t place = (depth.first * h.input + height.first) * w.input + width.first;
+      for (int64_t z = depth.first; z < depth.end; z += d.dilation) {
+        for (int64_t y = height.first; y < height.end; y += h.dilation) {
+          const int64_t line = (z * h.input + y) * w.input;
+          if (w.dilation == 1 && width.end - width.first >= 2 * kRun) {
+            meet_run(plane, line + width.first, line + width.end, best, place);
+            continue;
+          }
+          for (int64_t x = width.first; x < width.end; x += w.dilation)
+            meet(plane, line + x, best, place);
+        }
+      }
+      output[o] = T(best);
+      if constexpr (indices) places[o] = place;
+    }
+  }
+
+  // Such a row with lanes along `inner`.
+  static void by_window(const PoolArgs& args, const WidthWindows& windows, const T* plane,
+                        const Windows2d& rows, T* output, int64_t* places) {
+    const PoolDim &d = args.dims[0], &h = args.dims[1], &w = args.dims[2];
+    const WindowRange depth = rows.depth, height = rows.height;
     Largest<T, I, indices> largest;
     for (int64_t o = 0; o < w.output; ++o) {
-      const WindowRange width = pool_window(w, o);
+      const WindowRange width = windows[o];
       for (int64_t c = 0; c < args.inner; c += kBlock) {
         const int64_t n = least(args.inner - c, kBlock);
         largest.start(n, (depth.first * h.input + height.first) * w.input + width.first, 0);
@@ -112,9 +207,10 @@ struct MaxRows {
   }
 
   // Tap by tap, lanes along the row.
-  static void by_tap(const PoolArgs& args, const T* plane, WindowRange depth, WindowRange height,
-                     T* output, int64_t* places) {
+  static void by_tap(const PoolArgs& args, const WidthWindows& windows, const T* plane,
+                     const Windows2d& rows, T* output, int64_t* places) {
     const PoolDim &d = args.dims[0], &h = args.dims[1], &w = args.dims[2];
+    const WindowRange depth = rows.depth, height = rows.height;
     Largest<T, I, indices> largest;
     for (int64_t from = 0; from < w.output; from += kBlock) {
       const int64_t to = least(from + kBlock, w.output);
@@ -124,7 +220,7 @@ struct MaxRows {
       if constexpr (indices) {
         // Windows that begin in the padding: their first position inside.
         for (int64_t o = from; o < to && o * w.stride < w.padding; ++o)
-          largest.places[o - from] = static_cast<I>(corner + pool_window(w, o).first);
+          largest.places[o - from] = static_cast<I>(corner + windows[o].first);
       }
       for (int64_t z = depth.first; z < depth.end; z += d.dilation) {
         for (int64_t y = height.first; y < height.end; y += h.dilation) {
@@ -147,13 +243,17 @@ struct MaxRows {
   static void run(const PoolArgs& args, int64_t first, int64_t end, void*) {
     const PoolDim &d = args.dims[0], &h = args.dims[1], &w = args.dims[2];
     const int64_t plane_size = d.input * h.input * w.input * args.inner;
+    const WidthWindows windows(w);
+    const auto rows = args.inner > 1                         ? by_window
+                      : w.adaptive || w.output < kFewWindows ? one_by_one
+                                                             : by_tap;
+    Row row = row_at(first, d.output, h.output);
     for (int64_t i = first; i < end; ++i) {
-      const Row row = row_at(i, d.output, h.output);
       const T* const plane = static_cast<const T*>(args.input) + row.outer * plane_size;
       const int64_t at = i * w.output * args.inner;
-      const auto rows = args.inner > 1 || w.adaptive ? by_window : by_tap;
-      rows(args, plane, pool_window(d, row.depth), pool_window(h, row.height),
+      rows(args, windows, plane, {pool_window(d, row.depth), pool_window(h, row.height)},
            static_cast<T*>(args.output) + at, indices ? args.indices + at : nullptr);
+      go_to_next(row, d.output, h.output);
     }
   }
 };
@@ -180,9 +280,10 @@ AORTA_INLINE Compute<T> sum_of(const T* x, int64_t n) {
 }
 
 template <class C>
-AORTA_INLINE C divisor_of(const PoolArgs& args, int64_t outer_count, int64_t o) {
+AORTA_INLINE C divisor_of(const PoolArgs& args, const WidthWindows& windows, int64_t outer_count,
+                          int64_t o) {
   if (args.divisor_override != 0) return static_cast<C>(args.divisor_override);
-  return static_cast<C>(outer_count * pool_count(args.dims[2], o, args.count_include_pad));
+  return static_cast<C>(outer_count * windows.count(o, args.count_include_pad));
 }
 
 // The divisor's part of depth and height.
@@ -195,21 +296,22 @@ template <class T>
 struct AverageRows {
   using C = Compute<T>;
 
-  static void by_window(const PoolArgs& args, const T* plane, WindowRange depth, WindowRange height,
-                        int64_t count, T* output) {
+  static void by_window(const PoolArgs& args, const WidthWindows& windows, const T* plane,
+                        const Windows2d& rows, int64_t count, T* output) {
     const PoolDim &h = args.dims[1], &w = args.dims[2];
+    const WindowRange depth = rows.depth, height = rows.height;
     C sums[kBlock];
     for (int64_t o = 0; o < w.output; ++o) {
-      const WindowRange width = pool_window(w, o);
-      const C divisor = divisor_of<C>(args, count, o);
+      const WindowRange width = windows[o];
+      const C divisor = divisor_of<C>(args, windows, count, o);
       for (int64_t c = 0; c < args.inner; c += kBlock) {
         const int64_t n = least(args.inner - c, kBlock);
         for (int64_t k = 0; k < n; ++k) sums[k] = 0;
         for (int64_t z = depth.first; z < depth.end; ++z) {
           if (args.inner == 1 && width.end - width.first == w.input) {
             // Whole rows are one run.
-            const T* const rows = plane + (z * h.input + height.first) * w.input;
-            sums[0] += sum_of(rows, (height.end - height.first) * w.input);
+            const T* const run = plane + (z * h.input + height.first) * w.input;
+            sums[0] += sum_of(run, (height.end - height.first) * w.input);
             continue;
           }
           for (int64_t y = height.first; y < height.end; ++y) {
@@ -229,9 +331,10 @@ struct AverageRows {
     }
   }
 
-  static void by_tap(const PoolArgs& args, const T* plane, WindowRange depth, WindowRange height,
-                     int64_t count, T* output) {
+  static void by_tap(const PoolArgs& args, const WidthWindows& windows, const T* plane,
+                     const Windows2d& rows, int64_t count, T* output) {
     const PoolDim &h = args.dims[1], &w = args.dims[2];
+    const WindowRange depth = rows.depth, height = rows.height;
     C sums[kBlock];
     for (int64_t from = 0; from < w.output; from += kBlock) {
       const int64_t to = least(from + kBlock, w.output);
@@ -254,7 +357,7 @@ struct AverageRows {
         }
       }
       for (int64_t o = from; o < to; ++o)
-        output[o] = T(sums[o - from] / divisor_of<C>(args, count, o));
+        output[o] = T(sums[o - from] / divisor_of<C>(args, windows, count, o));
     }
   }
 
@@ -263,13 +366,15 @@ struct AverageRows {
     const int64_t plane_size = d.input * h.input * w.input * args.inner;
     // Few windows are long ones.
     const bool lanes_in_window = args.inner > 1 || w.adaptive || w.output < 4;
+    const WidthWindows windows(w);
+    const auto rows = lanes_in_window ? by_window : by_tap;
+    Row row = row_at(first, d.output, h.output);
     for (int64_t i = first; i < end; ++i) {
-      const Row row = row_at(i, d.output, h.output);
-      const auto rows = lanes_in_window ? by_window : by_tap;
-      rows(args, static_cast<const T*>(args.input) + row.outer * plane_size,
-           pool_window(d, row.depth), pool_window(h, row.height),
+      rows(args, windows, static_cast<const T*>(args.input) + row.outer * plane_size,
+           {pool_window(d, row.depth), pool_window(h, row.height)},
            count_of_rows(args, row.depth, row.height),
            static_cast<T*>(args.output) + i * w.output * args.inner);
+      go_to_next(row, d.output, h.output);
     }
   }
 };
@@ -285,20 +390,21 @@ struct AverageBackwardRows {
   using C = Compute<T>;
 
   // Adds a row of windows.
-  static void add_by_window(const PoolArgs& args, const T* windows, int64_t count, C* sums) {
+  static void add_by_window(const PoolArgs& args, const WidthWindows& windows, const T* gradient,
+                            int64_t count, C* sums) {
     const PoolDim& w = args.dims[2];
     C shares[kBlock];
     for (int64_t o = 0; o < w.output; ++o) {
-      const WindowRange width = pool_window(w, o);
-      const C divisor = divisor_of<C>(args, count, o);
+      const WindowRange width = windows[o];
+      const C divisor = divisor_of<C>(args, windows, count, o);
       if (args.inner == 1) {
-        const C share = static_cast<C>(windows[o]) / divisor;
+        const C share = static_cast<C>(gradient[o]) / divisor;
         for (int64_t x = width.first; x < width.end; ++x) sums[x] += share;
         continue;
       }
       for (int64_t c = 0; c < args.inner; c += kBlock) {
         const int64_t n = least(args.inner - c, kBlock);
-        const T* const window = windows + o * args.inner + c;
+        const T* const window = gradient + o * args.inner + c;
         for (int64_t k = 0; k < n; ++k) shares[k] = static_cast<C>(window[k]) / divisor;
         for (int64_t x = width.first; x < width.end; ++x) {
           C* const sum = sums + x * args.inner + c;
@@ -309,14 +415,15 @@ struct AverageBackwardRows {
     }
   }
 
-  static void add_by_tap(const PoolArgs& args, const T* windows, int64_t count, C* sums) {
+  static void add_by_tap(const PoolArgs& args, const WidthWindows& windows, const T* gradient,
+                         int64_t count, C* sums) {
     const PoolDim& w = args.dims[2];
     C shares[kBlock];
     for (int64_t from = 0; from < w.output; from += kBlock) {
       const int64_t to = least(from + kBlock, w.output);
       const WindowRange taps = taps_of(w, from, to);
       for (int64_t o = from; o < to; ++o)
-        shares[o - from] = static_cast<C>(windows[o]) / divisor_of<C>(args, count, o);
+        shares[o - from] = static_cast<C>(gradient[o]) / divisor_of<C>(args, windows, count, o);
       for (int64_t tap = taps.first; tap < taps.end; ++tap) {
         const WindowRange run = windows_of(w, tap, from, to);
         C* const sum = sums + run.first * w.stride - w.padding + tap;
@@ -334,9 +441,11 @@ struct AverageBackwardRows {
   static void run(const PoolArgs& args, int64_t first, int64_t end, void* scratch) {
     const PoolDim &d = args.dims[0], &h = args.dims[1], &w = args.dims[2];
     const int64_t n = w.input * args.inner, window_row = w.output * args.inner;
+    const WidthWindows windows(w);
+    const auto add = args.inner > 1 || w.adaptive ? add_by_window : add_by_tap;
     WindowRange depth_before{}, height_before{};
-    for (int64_t i = first; i < end; ++i) {
-      const Row row = row_at(i, d.input, h.input);
+    Row row = row_at(first, d.input, h.input);
+    for (int64_t i = first; i < end; ++i, go_to_next(row, d.input, h.input)) {
       T* const output = static_cast<T*>(args.output) + i * n;
       const WindowRange depth = pool_readers(d, row.depth), height = pool_readers(h, row.height);
       const bool as_before = i > first && row.depth + row.height > 0 &&
@@ -352,10 +461,10 @@ struct AverageBackwardRows {
       for (int64_t k = 0; k < n; ++k) sums[k] = 0;
       const T* const plane =
           static_cast<const T*>(args.input) + row.outer * d.output * h.output * window_row;
-      const auto add = args.inner > 1 || w.adaptive ? add_by_window : add_by_tap;
       for (int64_t z = depth.first; z < depth.end; ++z) {
         for (int64_t y = height.first; y < height.end; ++y)
-          add(args, plane + (z * h.output + y) * window_row, count_of_rows(args, z, y), sums);
+          add(args, windows, plane + (z * h.output + y) * window_row, count_of_rows(args, z, y),
+              sums);
       }
       if constexpr (!std::is_same_v<T, C>) {
         for (int64_t k = 0; k < n; ++k) output[k] = T(sums[k]);
