@@ -21,11 +21,11 @@ LAST_BUCKET = 1 << 20  # bytes, at most
 
 # Two processes of a thread each on a CPU of two, steps and exchanges of `bench parallel`: bytes and seconds of an all_reduce; of
 # steps the bytes of gradients, and seconds of one process with half of the batch, and of two with all of it.
-EXCHANGES = [(4096, 4.77e-6), (256 << 10, 36.7e-6), (4 << 20, 242e-6), (64 << 20, 10.5e-3)]
+EXCHANGES = [(4096, 5.69e-6), (256 << 10, 36.8e-6), (4 << 20, 457e-6), (64 << 20, 8.39e-3)]
 STEPS = [
-    ("DeepLabV3-ResNet50, 112x112, 2x4", 158.5e6, 621e-3, 707e-3),
-    ("char-GPT, 2 layers of 128, 2x16 of 64", 1.7e6, 17.3e-3, 19.4e-3),
-    ("784-30-10, 2x5", 95.4e3, 18.1e-6, 34.5e-6),
+    ("DeepLabV3-ResNet50, 112x112, 2x4", 158.5e6, 531e-3, 564e-3),
+    ("char-GPT, 2 layers of 128, 2x16 of 64", 1.7e6, 16.1e-3, 18.0e-3),
+    ("784-30-10, 2x5", 95.4e3, 16.5e-6, 47.4e-6),
 ]
 
 
