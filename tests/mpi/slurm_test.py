@@ -111,7 +111,10 @@ class Slurm(unittest.TestCase):
         cls.cluster = Cluster()
         cls.addClassCleanup(cls.cluster.end)
         cls.cluster.begin_all(folder)
-        probe = cls.cluster.run(2, "true")
+        try:
+            probe = cls.cluster.run(2, "true")
+        except subprocess.TimeoutExpired:
+            raise unittest.SkipTest("Slurm ends no step here") from None
         if probe.returncode:
             raise unittest.SkipTest("Slurm runs no step here: " + probe.stderr[-500:])
         os.chdir(folder)  # where records are written
