@@ -51,15 +51,16 @@ void check_reduction(const char* op, const Tensor& tensor, ReduceOp reduction) {
 
 // Dense tensors that have memory in common would be reduced twice.
 void check_apart(std::span<const Tensor> tensors) {
-  std::vector<std::pair<const char*, const char*>> places;
-  for (const Tensor& tensor : tensors) {
-    const auto* const data = static_cast<const char*>(tensor.data());
-    if (tensor.numel() > 0) places.push_back({data, data + tensor.nbytes()});
-  }
+  std::vector<std::pair<const char*, const Tensor*>> places;
+  for (const Tensor& tensor : tensors)
+    if (tensor.numel() > 0) places.push_back({static_cast<const char*>(tensor.data()), &tensor});
   std::sort(places.begin(), places.end());
-  for (size_t i = 1; i < places.size(); ++i)
-    check(places[i].first >= places[i - 1].second, "all_reduce_coalesced",
-          "the tensors must have no memory in common", "two that share some");
+  for (size_t i = 1; i < places.size(); ++i) {
+    const auto& [data, tensor] = places[i - 1];
+    check(data + tensor->nbytes() <= places[i].first, "all_reduce_coalesced",
+          "the tensors must have no memory in common", tensor->shape(), " and ",
+          places[i].second->shape());
+  }
 }
 
 // What engines compute with: of complex numbers, which are contiguous, their parts (*, 2).
