@@ -47,9 +47,8 @@ struct CollectiveRecord {
   ReduceOp op = ReduceOp::sum;  // of those that reduce
   int root = 0;                 // of a broadcast
   DType dtype = DType::f32;
-  Shape shape;  // of what this rank gives, of a broadcast what it receives
-  std::string
-      parts;  // of what several tensors give: how many, and a number that tells how they lie
+  Shape shape;        // of what this rank gives, of a broadcast what it receives
+  std::string parts;  // of several tensors: " in 2 tensors (9a3f01c25b7d4e60)", how they lie
   int64_t bytes = 0;
   std::string engine;      // of tensors on GPUs: "NCCL", or "the CPU" and why
   std::string path;        // the module that was running

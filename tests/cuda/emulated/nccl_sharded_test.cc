@@ -40,6 +40,12 @@ using emulated::Mode;
 
 constexpr int kShardedSteps = 3;
 
+// The thread sanitizer sees the one with threads.
+std::vector<Mode> sharded_modes() {
+  if (emulated::under_thread_sanitizer()) return {Mode::threads};
+  return {Mode::lazy, Mode::eager, Mode::random, Mode::threads};
+}
+
 struct ShardedNet : nn::Module {
   nn::Linear first{*this, "first", 4, 7};
   nn::BatchNorm1d norm{*this, "norm", 7};
@@ -76,9 +82,7 @@ TEST(CudaNcclSharded, TrainsAsOneDeviceDoes) {
   const Tensor y = randn({6, 3}, {.dtype = f64}, &random);
   const ShardedNet whole = sharded_net();
   const std::vector<double> wanted = sharded_losses(whole, x, y);
-  const bool is_threads = emulated::under_thread_sanitizer();
-  for (const Mode mode : {Mode::lazy, Mode::eager, Mode::random, Mode::threads}) {
-    if (is_threads && mode != Mode::threads) continue;
+  for (const Mode mode : sharded_modes()) {
     emulated::Streams::get().set_mode(mode);
     for (const int size : {1, 3}) {
       for (const bool cpu_offload : {false, true}) {
@@ -145,9 +149,7 @@ TEST(CudaNcclSharded, DividesLayers) {
   };
   const DividedNet whole = divided_net();
   const std::vector<double> wanted = sharded_losses(whole, x, y);
-  const bool is_threads = emulated::under_thread_sanitizer();
-  for (const Mode mode : {Mode::lazy, Mode::eager, Mode::random, Mode::threads}) {
-    if (is_threads && mode != Mode::threads) continue;
+  for (const Mode mode : sharded_modes()) {
     emulated::Streams::get().set_mode(mode);
     const auto errors = on_ranks(3, {.timeout = 60}, [&](Communicator& end) {
       const Device device(DeviceType::cuda, end.rank());
@@ -179,9 +181,7 @@ TEST(CudaNcclSharded, DividesLayers) {
 // Several tensors, in one piece or one after another, in the order of their memory.
 TEST(CudaNcclSharded, ReducesSeveralTensorsAtOnce) {
   ASSERT_EQ(aorta_register_cuda(), nullptr);
-  const bool is_threads = emulated::under_thread_sanitizer();
-  for (const Mode mode : {Mode::lazy, Mode::eager, Mode::random, Mode::threads}) {
-    if (is_threads && mode != Mode::threads) continue;
+  for (const Mode mode : sharded_modes()) {
     emulated::Streams::get().set_mode(mode);
     const auto errors = on_ranks(3, {.timeout = 60}, [&](Communicator& end) {
       const Device device(DeviceType::cuda, end.rank());
