@@ -239,6 +239,7 @@ void Link::look_at_boards() {
   if (now - first_dead_ns_ < kTurn * std::min(before, kTurns)) return;
   if (failed_) return;
   reason_ = "ranks: every process must live, got one that has ended, " + gone;
+  found_gone_ = true;
   failed_ = true;
 }
 

@@ -76,8 +76,8 @@ class Link {
   bool meet_at_the_end(double timeout);
   /// Calls MPI no more than it must, behind an error, so that what others send has left.
   void flush();
-  /// Whether the group has ended and another rank has said why.
-  bool has_heard() const { return failed_ && heard_; }
+  /// Whether the group has ended because of another rank: one that has said why, or is gone.
+  bool is_anothers_failure() const { return failed_ && (heard_ || found_gone_); }
   /// Writes the records of all ranks of this machine, or where another rank has found out what
   /// happened, this rank's, unless that has.
   void write_collectives(const std::string& folder);
@@ -113,7 +113,7 @@ class Link {
   std::mutex mutex_;  // of what follows
   std::atomic<bool> failed_ = false;
   std::string reason_;
-  bool heard_ = false;
+  bool heard_ = false, found_gone_ = false;
   std::atomic<int64_t> next_look_ = 0;  // nanoseconds_now()
   int64_t first_dead_ns_ = 0;           // since when a rank of this machine is known to be gone
 };

@@ -90,9 +90,9 @@ class MpiProcessGroup final : public detail::ProcessGroup {
       MPI_Finalize();
       return;
     }
-    // MPI's own end would wait for the others. mpirun returns the code of whoever ends first: that
-    // is for the rank that failed.
-    if (exit_code == 0 || link_.has_heard()) sleep(1);
+    // MPI's own end would wait for the others. mpirun returns the code of whose end it sees first:
+    // that is for the rank that failed, or was killed.
+    if (exit_code == 0 || link_.is_anothers_failure()) sleep(1);
     if (exit_code != 0)
       link_.end("rank " + std::to_string(link_.rank()) + ": it has ended with code " +
                 std::to_string(exit_code));

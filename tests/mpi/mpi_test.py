@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -111,6 +112,16 @@ class Mpi(unittest.TestCase):
         self.fails(3, "killed", 137, r"ranks: every process must live, got one that has ended, rank 2 \(pid \d+\): it is "
                    r"waiting for a batch, for [\d.]+ s; its last call: barrier 0 of world, done [\d.]+ s ago")
         self.assertLess(self.seconds, 5)
+
+    def test_a_rank_that_is_killed_while_mpirun_is_busy(self):
+        """mpirun must see that one first, and return its code, though the others end as soon as they find it gone."""
+        process = mpirun.start(3, [RANKS, "killed_unseen"])
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGCONT)
+        _, said = mpirun.finish(process)
+        self.assertIn("ranks: every process must live, got one that has ended, rank 2 (pid ", said)
+        self.assertEqual(process.returncode, 137, said)
 
     def test_a_rank_that_is_stopped(self):
         self.fails(3, "stopped", 4, r"all_reduce 1 of f32 \[4\], sum: every rank must come within 2 s, got none of rank 2 "

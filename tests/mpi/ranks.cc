@@ -389,6 +389,13 @@ const std::pair<const char*, void (*)()> kScenes[] = {
     {"beside", beside},
     {"networks", networks},
     {"killed", [] { fall_out([] { raise(SIGKILL); }); }},
+    {"killed_unseen",
+     [] {
+       fall_out([] {
+         kill(getppid(), SIGSTOP);  // mpirun
+         raise(SIGKILL);
+       });
+     }},
     {"stopped", [] { fall_out([] { raise(SIGSTOP); }); }},
     {"stopped_last", [] { rank_1_goes_on([] { raise(SIGSTOP); }); }},
     {"works_on", [] { rank_1_goes_on([] { sleep(4); }); }},
