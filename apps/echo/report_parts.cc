@@ -57,7 +57,9 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-std::string seconds_text(double seconds) { return fmt::format("{:.1f} s", seconds); }
+std::string seconds_text(double seconds) {
+  return seconds < 1 ? fmt::format("{:.3f} s", seconds) : fmt::format("{:.1f} s", seconds);
+}
 
 std::string interval_text(const char* format, const Interval& interval) {
   const auto text = [&](double value) { return agreement_text(format, value); };
