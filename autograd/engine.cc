@@ -92,11 +92,9 @@ BackwardPass::Visit& BackwardPass::discover(Node& node) {
   return visits_.back();
 }
 
-void BackwardPass::count_edges() {
-  for (const Edge& root : roots_) discover(*root.node);
-  distinct_roots_ = visits_.size();
-  // `visits_` grows while it is read: it is the queue of nodes whose edges are to be counted.
-  for (size_t i = 0; i < visits_.size(); ++i) {
+// `visits_` grows while it is read: it is the queue of nodes whose edges are to be counted.
+void BackwardPass::count_edges(size_t from) {
+  for (size_t i = from; i < visits_.size(); ++i) {
     for (const Edge& edge : visits_[i].node->edges()) {
       if (edge.node) ++discover(*edge.node).missing;
     }
@@ -308,18 +306,20 @@ void BackwardPass::run_node(Visit& visit) {
   }
 }
 
-void BackwardPass::run(bool keep_graph, bool create_graph) {
+template <class Work>
+void BackwardPass::as_pass_of_thread(Work&& work) {
   BackwardPass* const outer = std::exchange(pass_of_thread, this);
   std::exception_ptr error;
   try {
-    run_nodes(keep_graph, create_graph);
+    const AutoGradMode mode(create_graph_);
+    work();
   } catch (...) {
     error = std::current_exception();
   }
   pass_of_thread = outer;
   // One that fails keeps the others from nothing: what they belong to waits for the end, too.
   std::exception_ptr first = error;
-  for (const auto& function : at_end_) {
+  for (const auto& function : std::exchange(at_end_, {})) {
     try {
       function(error);
     } catch (...) {
@@ -329,11 +329,39 @@ void BackwardPass::run(bool keep_graph, bool create_graph) {
   if (first) std::rethrow_exception(first);
 }
 
-void BackwardPass::run_nodes(bool keep_graph, bool create_graph) {
+void BackwardPass::run(bool keep_graph, bool create_graph) {
   keep_graph_ = keep_graph;
   create_graph_ = create_graph;
-  const AutoGradMode mode(create_graph);
-  count_edges();
+  as_pass_of_thread([this] { run_roots(); });
+}
+
+std::vector<Node*> BackwardPass::expect(std::span<const Edge> places) {
+  const size_t first = visits_.size();
+  for (const Edge& place : places) {
+    ++discover(*place.node).missing;
+    roots_.push_back(place);  // which keeps the graph
+  }
+  count_edges(first);
+  std::vector<Node*> found;
+  for (size_t i = first; i < visits_.size(); ++i) found.push_back(visits_[i].node);
+  return found;
+}
+
+void BackwardPass::arrive(std::span<const Edge> places, std::span<const Tensor> gradients) {
+  as_pass_of_thread([&] {
+    for (size_t i = 0; i < places.size(); ++i) {
+      Visit& visit = *find(*places[i].node);
+      deliver(visit, places[i].output, gradients[i]);
+      finish_edge(visit);
+    }
+    run_ready();
+  });
+}
+
+void BackwardPass::run_roots() {
+  for (const Edge& root : roots_) discover(*root.node);
+  distinct_roots_ = visits_.size();
+  count_edges(0);
   if (!places_.empty()) find_needed();
   for (size_t i = 0; i < roots_.size(); ++i) {
     deliver(*find(*roots_[i].node), roots_[i].output, std::move(root_gradients_[i]));
@@ -342,6 +370,10 @@ void BackwardPass::run_nodes(bool keep_graph, bool create_graph) {
   for (size_t i = 0; i < distinct_roots_; ++i) {
     if (visits_[i].missing == 0) push(visits_[i]);
   }
+  run_ready();
+}
+
+void BackwardPass::run_ready() {
   while (!ready_.empty()) {
     Visit& visit = pop();
     if (!visit.captured || !captures_parts_) run_hooks(visit);
@@ -354,7 +386,7 @@ void BackwardPass::run_nodes(bool keep_graph, bool create_graph) {
         leaves_->emplace_back(Ref<Node>::adopt(visit.node), std::move(visit.gradient));
       } else {
         static_cast<LeafNode&>(*visit.node)
-            .accumulate(std::move(visit.gradient), create_graph, std::move(visit.sparse));
+            .accumulate(std::move(visit.gradient), create_graph_, std::move(visit.sparse));
       }
     } else if (visit.runs) {
       run_node(visit);

@@ -28,6 +28,8 @@ class BackwardPass {
   using LeafGradients = std::vector<std::pair<Ref<Node>, Tensor>>;
 
   BackwardPass(std::span<const Tensor> outputs, std::span<const Tensor> gradients, const char* op);
+  /// A pass whose gradients come from outside, as those of a graph that several processes share.
+  explicit BackwardPass(bool keep_graph) : keep_graph_(keep_graph) {}
   ~BackwardPass();
   BackwardPass(const BackwardPass&) = delete;
   BackwardPass& operator=(const BackwardPass&) = delete;
@@ -49,6 +51,12 @@ class BackwardPass {
   /// Leaf gradients go here instead of into grad().
   void collect(LeafGradients* leaves) { leaves_ = leaves; }
   void run(bool keep_graph, bool create_graph);
+  /// A gradient will come to each of these places. Returns the nodes that are reached for the first
+  /// time.
+  std::vector<Node*> expect(std::span<const Edge> places);
+  /// The gradients of such places, undefined for one that gets none; runs the nodes that have all
+  /// of theirs.
+  void arrive(std::span<const Edge> places, std::span<const Tensor> gradients);
   /// See autograd::after_backward.
   void call_at_end(std::function<void(const std::exception_ptr& error)> function) {
     at_end_.push_back(std::move(function));
@@ -71,10 +79,13 @@ class BackwardPass {
     std::vector<SparseGradient> sparse;  // of a leaf, beside what is dense
   };
 
-  void run_nodes(bool keep_graph, bool create_graph);
+  template <class Work>
+  void as_pass_of_thread(Work&& work);
+  void run_roots();
+  void run_ready();
   Visit* find(Node& node);
   Visit& discover(Node& node);
-  void count_edges();
+  void count_edges(size_t from);
   void find_needed();
   void deliver(Visit& visit, uint32_t output, Tensor gradient);
   void deliver_sparse(Node& node, SparseGradient gradient);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/data/portable.h>
+#include <aorta/core/process/portable.h>
 #include <aorta/data/source.h>
 
 #include <functional>
@@ -25,17 +25,25 @@ class Recipe {
   Write write_;
 };
 
+}  // namespace aorta::data
+
+namespace aorta {
+
 /// A source as an argument of another one's: it must have a recipe of its own.
-template <std::derived_from<Source> T>
+template <std::derived_from<data::Source> T>
 struct Portable<std::shared_ptr<const T>> {
   static void write(ArgumentWriter& writer, const std::shared_ptr<const T>& value) {
     if (!value || !value->recipe()) return writer.refuse("a dataset that make_dataset didn't make");
     value->recipe()->write(writer);
   }
   static std::shared_ptr<const T> read(ArgumentReader& reader) {
-    return std::dynamic_pointer_cast<const T>(Recipe::follow(reader));
+    return std::dynamic_pointer_cast<const T>(data::Recipe::follow(reader));
   }
 };
+
+}  // namespace aorta
+
+namespace aorta::data {
 
 namespace detail {
 // What an argument is kept as: text of any kind as a string, a pointer to a dataset as one to a
@@ -45,7 +53,7 @@ struct Kept {
   using Type = T;
 };
 template <class T>
-concept Text = std::convertible_to<T, std::string> && !std::same_as<T, std::filesystem::path>;
+concept Text = std::convertible_to<T, std::string> && !path_like<T>;
 template <Text T>
 struct Kept<T> {
   using Type = std::string;

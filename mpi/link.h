@@ -36,8 +36,9 @@ struct Transfer {
 /// never a call that waits, so that every wait has an end.
 class Link {
  public:
-  /// The tag of messages that say why a group has ended, the largest one that every MPI has.
-  static constexpr int kReasonTag = 32767;
+  /// The tag of messages that say why a group has ended, the largest one that every MPI has, and
+  /// those of letters (MpiMailbox).
+  static constexpr int kReasonTag = 32767, kLetterTag = 32766, kTensorTag = 32765;
 
   /// Seconds to wait for a rank that works, and for one of this machine that is stopped; 0: for
   /// ever.
@@ -69,6 +70,10 @@ class Link {
   std::string failure();
   /// Throws it.
   void check_whole();
+  /// The right to call MPI, for who sends and receives outside of run(). Such calls don't wait.
+  [[nodiscard]] std::unique_lock<std::mutex> turn() { return std::unique_lock(calls_); }
+  /// Ends the group and throws where a call of MPI has failed.
+  void check_call(int code, const char* call);
 
   /// At the end of the program: returns when all ranks have come to it, or false when one has
   /// failed. Ranks may work on for as long as they like; throws a RankError, and ends the group,
@@ -104,7 +109,6 @@ class Link {
   [[noreturn]] void fail_late(const std::vector<int>& missing, double timeout,
                               const std::string& what);
   void set_failure(const std::string& reason, bool heard);
-  void check_call(int code, const char* call);
 
   int rank_ = 0, size_ = 1, local_rank_ = 0, ranks_on_these_cpus_ = 1;
   int largest_tag_ = 0;

@@ -84,7 +84,8 @@ MpiCommunicator::Group MpiCommunicator::next_group(const char* op) const {
   const int number = groups_ + 1;
   const int64_t tag = int64_t{group_.tag} * kGroups + number;
   check(number < kGroups, op, "4095 groups can be made of one", number, " of ", group_.name);
-  check(2 * tag + 1 <= link_.largest_tag() && 2 * tag + 1 != Link::kReasonTag, op,
+  const bool is_reserved = 2 * tag + 1 >= Link::kTensorTag && 2 * tag <= Link::kReasonTag;
+  check(2 * tag + 1 <= link_.largest_tag() && !is_reserved, op,
         "a group must be known by a tag that MPI has", 2 * tag + 1, " of ", link_.largest_tag(),
         " for one of ", group_.name);
   return {.members = group_.members,

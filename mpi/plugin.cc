@@ -1,6 +1,7 @@
 #include <aorta/core/process/process_group.h>
 #include <aorta/core/process/zygote.h>
 #include <aorta/mpi/link.h>
+#include <aorta/mpi/mailbox.h>
 #include <aorta/mpi/mpi_comm.h>
 #include <aorta/mpi/processes.h>
 
@@ -77,6 +78,9 @@ class MpiProcessGroup final : public detail::ProcessGroup {
   Communicator& world() override { return world_; }
   int local_rank() const override { return link_.local_rank(); }
   int ranks_on_these_cpus() const override { return link_.ranks_on_these_cpus(); }
+  std::unique_ptr<Mailbox> open_mailbox(const MailboxHandlers& handlers) override {
+    return std::make_unique<MpiMailbox>(link_, handlers);
+  }
   void set_activity(const char* what) override { link_.board().set_activity(what); }
   void write_collectives(const std::string& folder) override { link_.write_collectives(folder); }
 

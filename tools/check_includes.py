@@ -84,8 +84,8 @@ DECLARES = {
     "thread": "jthread this_thread thread",
     "tuple": "apply forward_as_tuple get make_tuple tie tuple tuple_element_t tuple_size tuple_size_v",
     "type_traits": """common_type_t conditional_t decay_t enable_if_t false_type integral_constant invoke_result_t
-        is_aggregate_v is_arithmetic_v is_base_of_v is_class_v is_constructible_v is_convertible_v is_enum_v
-        is_floating_point_v is_integral_v is_invocable_v is_nothrow_move_constructible_v is_same_v is_signed_v is_trivially_copyable_v
+        is_aggregate_v is_arithmetic_v is_base_of_v is_class_v is_const_v is_constructible_v is_convertible_v is_enum_v
+        is_floating_point_v is_integral_v is_invocable_v is_lvalue_reference_v is_nothrow_move_constructible_v is_same_v is_signed_v is_trivially_copyable_v
         is_trivially_default_constructible_v is_trivially_destructible_v
         is_unsigned_v is_void_v make_unsigned_t remove_all_extents_t remove_const_t remove_cv_t remove_cvref_t remove_pointer_t
         remove_reference_t true_type type_identity type_identity_t underlying_type_t""",

@@ -20,10 +20,11 @@ ROOMS = {
     "models": ["nn", "optim", "data", "autograd", "core"],
     "report": ["data", "core"],
     "onnx": ["nn", "autograd", "core"],
+    "rpc": ["nn", "optim", "autograd", "core"],
     "cuda": ["core"],
     "mpi": ["core"],
 }
-_LIBRARY = ["report", "onnx", "models", "distributions"] + ROOMS["models"]
+_LIBRARY = ["report", "onnx", "models", "distributions", "rpc"] + ROOMS["models"]
 PROGRAMS = {
     "": _LIBRARY,  # aorta.h
     "examples": _LIBRARY,

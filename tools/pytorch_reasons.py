@@ -44,6 +44,11 @@ PROGRAM_MODULES = {
     "torch.distributed.device_mesh": (("nn/parallel/*.h",), "both"),
     "torch.distributed.tensor": (("nn/parallel/*.h",), "both"),
     "torch.distributed.tensor.parallel": (("nn/parallel/*.h",), "both"),
+    "torch.distributed.autograd": (("rpc/*.h",), "both"),
+    "torch.distributed.nn": (("rpc/*.h",), "both"),
+    "torch.distributed.optim": (("rpc/*.h", "optim/*.h"), "both"),
+    "torch.distributed.rpc": (("rpc/*.h",), "both"),
+    "torch.futures": (("rpc/*.h",), "both"),
     "torchvision.datasets": (("data/datasets/*.h",), "classes"),
     "torchvision.transforms": (("data/images/*.h",), "classes"),
 }
@@ -281,6 +286,19 @@ OTHERWISE = {
     "torch.distributed.tensor": {
         "DTensor": "a tensor is a rank's own, and `nn::redistribute(x, group, Shard(0), Replicate())` says how the group has it",
     },
+    "torch.distributed.rpc": {
+        "functions.async_execution": "a function that returns a `futures::Future`",
+        "ProcessGroupRpcBackendOptions TensorPipeRpcBackendOptions": "`rpc::RpcOptions`; messages go by MPI",
+    },
+    "torch.backends.mps": {
+        "is_available": "`cuda::is_available()`: there are no other accelerators",
+    },
+    "torch.xpu": {
+        "is_available": "`cuda::is_available()`: there are no other accelerators",
+    },
+    "torch.hub": {
+        "tqdm": "`report::ProgressBar`",
+    },
     "torch.distributed.fsdp": {
         "FullyShardedDataParallel ShardingStrategy": "`nn::fully_shard(module, group)`, for each part that is gathered together; "
             "`reshard_after_forward` is the strategy",
@@ -363,7 +381,6 @@ OTHER_THINGS = {
 }
 
 # What is left out, and why.
-REMOTE = "functions that run in other programs and gradients through them: training is data-parallel, by collectives"
 LEFT_OUT = {
     "torch": {
         "a program, a thread or a graph of Python's": "cond fork import_ir_module import_ir_module_from_buffer merge_type_from_type_comment "
@@ -463,30 +480,6 @@ LEFT_OUT = {
         "internal, or of Python's debugger": "AllToAllOptions AllreduceCoalescedOptions AllreduceOptions BarrierOptions BroadcastOptions "
             "GatherOptions ReduceOptions ReduceScatterOptions ScatterOptions ProcessGroupGloo ProcessGroupNCCL ProcessGroupNCCL2 "
             "ProcessGroupNCCLLazy breakpoint",
-    },
-    "torch.distributed.autograd": {
-        REMOTE: "*",
-    },
-    "torch.distributed.nn": {
-        REMOTE: "*",
-    },
-    "torch.distributed.optim": {
-        REMOTE: "*",
-    },
-    "torch.distributed.rpc": {
-        REMOTE: "*",
-    },
-    "torch.futures": {
-        REMOTE: "*",
-    },
-    "torch.backends.mps": {
-        "no such device": "is_available",
-    },
-    "torch.xpu": {
-        "no such device": "is_available",
-    },
-    "torch.hub": {
-        "a bar on the screen, which is another library's": "tqdm",
     },
     "torchvision.datasets": {
         "a dataset is a folder of images or a file of tensors that a program has": "LSUN",

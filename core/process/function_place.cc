@@ -3,6 +3,7 @@
 #include <aorta/core/process/function_place.h>
 
 #include <link.h>
+#include <sys/stat.h>
 
 #include <span>
 
@@ -71,6 +72,33 @@ FunctionPlace FunctionPlace::parse(std::string_view& bytes) {
   place.path = bytes.substr(kHead, size);
   bytes.remove_prefix(kHead + size);
   return place;
+}
+
+// The linker's own note of what it has linked, or what tells files apart where it left none.
+std::string program_identity() {
+  std::string identity;
+  each_loaded([&](const dl_phdr_info& loaded) {
+    for (int i = 0; i < loaded.dlpi_phnum; ++i) {
+      const auto& segment = loaded.dlpi_phdr[i];
+      if (segment.p_type != PT_NOTE) continue;
+      const char* at = reinterpret_cast<const char*>(loaded.dlpi_addr + segment.p_vaddr);
+      const char* const end = at + segment.p_memsz;
+      const auto padded = [](size_t size) { return (size + 3) / 4 * 4; };
+      while (static_cast<size_t>(end - at) >= sizeof(ElfW(Nhdr))) {
+        const auto& note = *reinterpret_cast<const ElfW(Nhdr)*>(at);
+        const char* const content = at + sizeof note + padded(note.n_namesz);
+        if (note.n_type == NT_GNU_BUILD_ID) identity.assign(content, note.n_descsz);
+        at = content + padded(note.n_descsz);
+      }
+    }
+    return true;  // the program is the first
+  });
+  if (identity.empty()) {
+    struct stat file {};
+    stat("/proc/self/exe", &file);
+    identity = std::to_string(file.st_size) + "/" + std::to_string(file.st_mtime);
+  }
+  return identity;
 }
 
 }  // namespace aorta

@@ -22,4 +22,8 @@ struct FunctionPlace {
   static FunctionPlace parse(std::string_view& bytes);
 };
 
+/// Tells the program that runs from others, and from other builds of it: functions have the same
+/// places in processes where it is the same.
+std::string program_identity();
+
 }  // namespace aorta

@@ -1,5 +1,6 @@
 #include <aorta/core/parallel_for.h>
 #include <aorta/core/plugin.h>
+#include <aorta/core/process/mailbox.h>
 #include <aorta/core/process/process_group.h>
 
 #include <unistd.h>
@@ -69,6 +70,11 @@ Communicator& world() {
         "there must be a group: start the program by mpirun or srun, or call init_process_group()",
         "none");
   return state().group->world();
+}
+
+std::unique_ptr<Mailbox> open_mailbox(const MailboxHandlers& handlers) {
+  world();
+  return state().group->open_mailbox(handlers);
 }
 
 ActivityScope::ActivityScope(const char* what) : outer_(std::exchange(state().activity, what)) {

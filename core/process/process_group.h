@@ -48,6 +48,11 @@ void write_collectives(const Text& folder);
 
 }  // namespace aorta::distributed
 
+namespace aorta {
+class Mailbox;
+struct MailboxHandlers;
+}  // namespace aorta
+
 namespace aorta::detail {
 
 /// What libaorta_mpi.so makes.
@@ -62,6 +67,8 @@ class ProcessGroup {
   virtual int local_rank() const = 0;
   /// How many ranks may run on just the CPUs that this one may.
   virtual int ranks_on_these_cpus() const = 0;
+  /// At most one at a time.
+  virtual std::unique_ptr<Mailbox> open_mailbox(const MailboxHandlers& handlers) = 0;
   virtual void set_activity(const char* what) = 0;
   virtual void write_collectives(const std::string& folder) = 0;
   /// At the program's end: after an error the others are told, else they are waited for.

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <aorta/core/process/channel.h>
+#include <aorta/core/process/portable.h>
 #include <aorta/core/process/shared_memory.h>
-#include <aorta/data/portable.h>
 
 namespace aorta::data {
 

@@ -142,18 +142,22 @@ void TensorQueue::close() const {
   state_->give_room(1 << 20);  // whoever waits for it finds the queue closed
 }
 
-void Portable<TensorQueue>::write(ArgumentWriter& writer, const TensorQueue& value) {
+}  // namespace aorta::data
+
+namespace aorta {
+
+void Portable<data::TensorQueue>::write(ArgumentWriter& writer, const data::TensorQueue& value) {
   writer.descriptor(value.state_->in.descriptor());
   writer.descriptor(value.state_->out.descriptor());
   writer.descriptor(value.state_->room.get());
 }
 
-TensorQueue Portable<TensorQueue>::read(ArgumentReader& reader) {
-  auto state = std::make_shared<TensorQueue::State>();
+data::TensorQueue Portable<data::TensorQueue>::read(ArgumentReader& reader) {
+  auto state = std::make_shared<data::TensorQueue::State>();
   state->in = Channel(reader.descriptor());
   state->out = Channel(reader.descriptor());
   state->room = reader.descriptor();
-  return TensorQueue(std::move(state));
+  return data::TensorQueue(std::move(state));
 }
 
-}  // namespace aorta::data
+}  // namespace aorta

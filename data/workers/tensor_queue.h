@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/data/portable.h>
+#include <aorta/core/process/portable.h>
 
 namespace aorta::data {
 
@@ -29,16 +29,17 @@ class TensorQueue {
   Tensor buffer(const Shape& shape, DType dtype) const;
 
  private:
-  friend struct Portable<TensorQueue>;
+  friend struct aorta::Portable<TensorQueue>;
   struct State;
   explicit TensorQueue(std::shared_ptr<State> state) : state_(std::move(state)) {}
   std::shared_ptr<State> state_;
 };
 
-template <>
-struct Portable<TensorQueue> {
-  static void write(ArgumentWriter& writer, const TensorQueue& value);
-  static TensorQueue read(ArgumentReader& reader);
-};
-
 }  // namespace aorta::data
+
+/// The other process has the same queue.
+template <>
+struct aorta::Portable<aorta::data::TensorQueue> {
+  static void write(ArgumentWriter& writer, const data::TensorQueue& value);
+  static data::TensorQueue read(ArgumentReader& reader);
+};

@@ -51,6 +51,9 @@ NOT_ATTACKED = {
         "get_world_size init_process_group is_initialized is_launched world write_collectives",
     "of several processes: tests/data/worker_* try their faults, and kill them":
         "ArgumentReader ArgumentWriter Portable Process ProcessPool Recipe StallAccount TensorQueue",
+    "calls of other processes: their faults are tried by tests/rpc":
+        "DistributedOptimizer Future Gradients RRef RemoteModule collect_all get_gradients get_worker_info init_rpc remote rpc_async "
+        "rpc_sync shutdown wait_all",
     "needs OpenCV's plugin: tests/data/opencv_* and the program's siege": "VideoWriter mp4_problem write_video",
     "the inside of a tensor": "AutogradSlot TensorImpl",
     "a harness for tests of optimizers":

@@ -3,8 +3,8 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/core/process/portable.h>
 #include <aorta/data/images/transforms.h>
-#include <aorta/data/portable.h>
 
 #include <algorithm>
 #include <cmath>

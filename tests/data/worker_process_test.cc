@@ -233,16 +233,18 @@ struct Picky {
   int64_t value = 0;
 };
 }  // namespace
+}  // namespace aorta::data
 
 template <>
-struct Portable<Picky> {
-  static void write(ArgumentWriter& writer, const Picky& picky) {
+struct aorta::Portable<aorta::data::Picky> {
+  static void write(ArgumentWriter& writer, const data::Picky& picky) {
     check(picky.value != 3, "picky", "it can't be 3", picky.value);
     Portable<int64_t>::write(writer, picky.value);
   }
-  static Picky read(ArgumentReader& reader) { return {Portable<int64_t>::read(reader)}; }
+  static data::Picky read(ArgumentReader& reader) { return {Portable<int64_t>::read(reader)}; }
 };
 
+namespace aorta::data {
 namespace {
 
 TEST(ProcessPool, AMapThatBrokeOffLeavesNothingToTheNext) {

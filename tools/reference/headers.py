@@ -22,9 +22,9 @@ import check_pages
 
 # What aorta.h's headers give to users without being named in it; report, distributions and onnx are included by themselves.
 MORE = ["core/device.h", "core/dtype.h", "core/number.h", "core/random.h", "core/reduce_dims.h", "core/resource_error.h",
-        "core/shape.h", "core/tensor_methods.h",
+        "core/shape.h", "core/tensor_methods.h", "core/process/portable.h",
         "core/io/npy.h", "core/io/npz.h", "core/io/safetensors.h", "core/eigen.h",
-        "data/images/image_transforms.h", "data/portable.h", "data/recipe.h", "data/sample.h", "data/sample_error.h",
+        "data/images/image_transforms.h", "data/recipe.h", "data/sample.h", "data/sample_error.h",
         "data/stall_account.h",
         "distributions/bernoulli.h", "distributions/binomial.h", "distributions/categorical.h", "distributions/cholesky_transforms.h", "distributions/constraint.h", "distributions/covariance.h",
         "distributions/distribution.h", "distributions/distributions.h", "distributions/gamma.h", "distributions/heavy_tailed.h",
@@ -33,7 +33,7 @@ MORE = ["core/device.h", "core/dtype.h", "core/number.h", "core/random.h", "core
         "distributions/kl.h", "distributions/lkj_cholesky.h", "distributions/location_scale.h", "distributions/multivariate_normal.h",
         "distributions/normal.h", "distributions/parameters.h", "distributions/poisson.h", "distributions/relaxed.h", "distributions/shape_transforms.h",
         "distributions/transformed_distribution.h", "distributions/transforms.h", "distributions/von_mises.h", "distributions/wishart.h",
-        "nn/adaptive_softmax.h", "nn/fractional_pooling.h", "nn/sizes.h", "nn/unpooling.h", "onnx/onnx.h",
+        "nn/adaptive_softmax.h", "nn/fractional_pooling.h", "nn/sizes.h", "nn/unpooling.h", "onnx/onnx.h", "rpc/distributed_autograd.h", "rpc/distributed_optimizer.h", "rpc/future.h", "rpc/remote_module.h", "rpc/rpc.h", "rpc/rref.h",
         "optim/optimizer.h", "optim/options.h", "optim/oracle_schedules.h", "optim/scheduler.h",
         "report/bar_chart.h", "report/events.h", "report/page.h", "report/plot.h",
         "report/progress.h"]

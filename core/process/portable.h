@@ -5,8 +5,8 @@
 
 #include <array>
 #include <concepts>
-#include <filesystem>
 #include <optional>
+#include <tuple>
 
 // Values that can go to another process: numbers, enums, text, paths, tensors, plain functions,
 // containers of them, and structs that list their members:
@@ -17,13 +17,18 @@
 //       template <class Visit> void fields(Visit&& visit) { visit(folder, mean); }
 //     };
 
-namespace aorta::data {
-
-class Recipe;
+namespace aorta {
 
 /// Bytes that values are written to, one after another, and descriptors that go with them.
 class ArgumentWriter {
  public:
+  ArgumentWriter() = default;
+  virtual ~ArgumentWriter() = default;
+  ArgumentWriter(ArgumentWriter&&) = default;
+  ArgumentWriter& operator=(ArgumentWriter&&) = default;
+
+  /// Whether the writer has a way of its own for tensors, and has taken this one along.
+  virtual bool takes(const Tensor&) { return false; }
   void bytes(const void* data, size_t size) { text_.append(static_cast<const char*>(data), size); }
   /// A function of the program, or null.
   void function(const void* address);
@@ -46,10 +51,18 @@ class ArgumentReader {
  public:
   explicit ArgumentReader(std::string_view text, std::span<Descriptor> descriptors = {})
       : text_(text), descriptors_(descriptors) {}
+  virtual ~ArgumentReader() = default;
+  ArgumentReader(ArgumentReader&&) = default;
+  ArgumentReader& operator=(ArgumentReader&&) = default;
+
+  /// What a writer that took tensors along has written of one; none where tensors are bytes.
+  virtual std::optional<Tensor> taken() { return {}; }
   void bytes(void* data, size_t size);
   /// Its address in this process. Throws where the library that it stands in isn't loaded.
   void* function();
   Descriptor descriptor();
+  /// What hasn't been read.
+  std::string_view rest() const { return text_; }
 
  private:
   std::string_view text_;
@@ -103,14 +116,18 @@ struct Portable<Text> {
   static Text read(ArgumentReader& reader) { return Portable<std::string>::read(reader); }
 };
 
-template <>
-struct Portable<std::filesystem::path> {
-  static void write(ArgumentWriter& writer, const std::filesystem::path& value) {
-    Portable<std::string>::write(writer, value.string());
+/// A std::filesystem::path, whose header stays out of aorta.h.
+template <class T>
+concept path_like = requires(const T& value) {
+  value.native();
+  value.root_path();
+};
+template <path_like T>
+struct Portable<T> {
+  static void write(ArgumentWriter& writer, const T& value) {
+    Portable<std::string>::write(writer, value.native());
   }
-  static std::filesystem::path read(ArgumentReader& reader) {
-    return Portable<std::string>::read(reader);
-  }
+  static T read(ArgumentReader& reader) { return Portable<std::string>::read(reader); }
 };
 
 /// Shared memory (Tensor::share_memory) is passed on, everything else copied.
@@ -167,6 +184,38 @@ struct Portable<std::pair<A, B>> {
   }
 };
 
+template <portable... Ts>
+struct Portable<std::tuple<Ts...>> {
+  static void write(ArgumentWriter& writer, const std::tuple<Ts...>& values) {
+    std::apply([&](const Ts&... each) { (Portable<Ts>::write(writer, each), ...); }, values);
+  }
+  static std::tuple<Ts...> read(ArgumentReader& reader) {
+    // Braces: the values are read from left to right.
+    return std::tuple<Ts...>{Portable<Ts>::read(reader)...};
+  }
+};
+
+/// A map of any kind.
+template <class Map>
+requires(
+    portable<typename Map::key_type>&& portable<typename Map::mapped_type>) struct Portable<Map> {
+  static void write(ArgumentWriter& writer, const Map& values) {
+    Portable<size_t>::write(writer, values.size());
+    for (const auto& [key, value] : values) {
+      Portable<typename Map::key_type>::write(writer, key);
+      Portable<typename Map::mapped_type>::write(writer, value);
+    }
+  }
+  static Map read(ArgumentReader& reader) {
+    Map values;
+    for (auto left = Portable<size_t>::read(reader); left > 0; --left) {
+      auto key = Portable<typename Map::key_type>::read(reader);
+      values.emplace(std::move(key), Portable<typename Map::mapped_type>::read(reader));
+    }
+    return values;
+  }
+};
+
 template <portable T>
 struct Portable<std::optional<T>> {
   static void write(ArgumentWriter& writer, const std::optional<T>& value) {
@@ -179,11 +228,19 @@ struct Portable<std::optional<T>> {
   }
 };
 
+namespace detail {
+struct VisitsMembers {
+  template <class... Members>
+  void operator()(Members&...) const;
+};
+}  // namespace detail
+
 /// A struct whose `fields` hands all of its members to a function.
 template <class T>
-requires requires(T& value) {
-  value.fields([](auto&...) {});
-}
+concept lists_members = requires(T& value, const detail::VisitsMembers& visit) {
+  value.fields(visit);
+};
+template <lists_members T>
 struct Portable<T> {
   static void write(ArgumentWriter& writer, const T& value) {
     T copy = value;
@@ -200,4 +257,4 @@ struct Portable<T> {
   }
 };
 
-}  // namespace aorta::data
+}  // namespace aorta

@@ -1,14 +1,14 @@
-#include <aorta/core/ops/creation.h>
+#include <aorta/core/empty.h>
 #include <aorta/core/process/function_place.h>
+#include <aorta/core/process/portable.h>
 #include <aorta/core/process/shared_memory.h>
-#include <aorta/data/portable.h>
 
 #include <cstring>
 
-namespace aorta::data {
+namespace aorta {
 
 void ArgumentReader::bytes(void* data, size_t size) {
-  check(size <= text_.size(), "make_dataset", "arguments must be whole", text_.size(), " of ", size,
+  check(size <= text_.size(), "portable", "values must be whole", text_.size(), " of ", size,
         " bytes");
   std::memcpy(data, text_.data(), size);
   text_.remove_prefix(size);
@@ -23,7 +23,7 @@ void* ArgumentReader::function() {
   if (!Portable<bool>::read(*this)) return nullptr;
   const FunctionPlace place = FunctionPlace::parse(text_);
   void* const address = place.address();
-  check(address, "make_dataset",
+  check(address, "portable",
         "a function must stand in the program or a library that it was started with", place.path);
   return address;
 }
@@ -40,13 +40,14 @@ std::string Portable<std::string>::read(ArgumentReader& reader) {
 }
 
 Descriptor ArgumentReader::descriptor() {
-  check(!descriptors_.empty(), "make_dataset", "arguments must be whole", "a descriptor too few");
+  check(!descriptors_.empty(), "portable", "values must be whole", "a descriptor too few");
   Descriptor first = std::move(descriptors_[0]);
   descriptors_ = descriptors_.subspan(1);
   return first;
 }
 
 void Portable<Tensor>::write(ArgumentWriter& writer, const Tensor& value) {
+  if (writer.takes(value)) return;
   using Sizes = std::vector<int64_t>;
   const auto memory = value.device().is_cpu() ? SharedMemory::of(*value.storage()) : nullptr;
   const Tensor tensor = memory ? value : value.detach().to(Device()).contiguous();
@@ -61,6 +62,7 @@ void Portable<Tensor>::write(ArgumentWriter& writer, const Tensor& value) {
 }
 
 Tensor Portable<Tensor>::read(ArgumentReader& reader) {
+  if (std::optional<Tensor> taken = reader.taken()) return *taken;
   using Sizes = std::vector<int64_t>;
   const bool shared = Portable<bool>::read(reader);
   const auto dtype = Portable<DType>::read(reader);
@@ -76,4 +78,4 @@ Tensor Portable<Tensor>::read(ArgumentReader& reader) {
   return value;
 }
 
-}  // namespace aorta::data
+}  // namespace aorta
