@@ -22,7 +22,7 @@ flags="-std=c++20 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all 
 parsers="core/check.cc core/dtype.cc core/module_path.cc core/shape.cc core/io/bytes.cc core/io/crc32c.cc core/io/file.cc core/io/zip.cc
          core/io/npy_format.cc core/io/npz_format.cc core/io/safetensors_format.cc core/io/state_format.cc
          data/video/avi_format.cc data/byte_source.cc data/csv.cc data/gzip.cc data/idx_format.cc data/images/jpeg_format.cc
-         data/images/image.cc data/images/image_bytes.cc data/images/jpeg.cc data/images/png.cc
+         data/images/image.cc data/images/image_bytes.cc data/images/jpeg.cc data/images/png.cc data/lmdb_format.cc
          data/datasets/echo.cc data/datasets/echo_check.cc data/datasets/echo_tables.cc
          apps/echo/failure.cc apps/echo/files.cc apps/echo/interrupt.cc apps/echo/run_folder.cc onnx/load.cc onnx/node.cc tests/siege/judge.cc"
 aorta_bazel build //tools/package:libaorta.so //onnx:libaorta_onnx.so

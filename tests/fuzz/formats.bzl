@@ -7,6 +7,7 @@ FORMATS = [
     "idx",
     "image",
     "jpeg",
+    "lmdb",
     "npy",
     "npz",
     "onnx",

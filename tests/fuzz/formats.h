@@ -10,6 +10,7 @@ int fuzz_gzip(const uint8_t* data, size_t size);
 int fuzz_idx(const uint8_t* data, size_t size);
 int fuzz_image(const uint8_t* data, size_t size);
 int fuzz_jpeg(const uint8_t* data, size_t size);
+int fuzz_lmdb(const uint8_t* data, size_t size);
 int fuzz_npy(const uint8_t* data, size_t size);
 int fuzz_npz(const uint8_t* data, size_t size);
 int fuzz_onnx(const uint8_t* data, size_t size);
@@ -28,12 +29,19 @@ struct Target {
   int (*parse)(const uint8_t* data, size_t size);
 };
 inline constexpr Target kTargets[] = {
-    {"avi", fuzz_avi},     {"csv", fuzz_csv},
-    {"gzip", fuzz_gzip},   {"idx", fuzz_idx},
-    {"image", fuzz_image}, {"jpeg", fuzz_jpeg},
-    {"npy", fuzz_npy},     {"npz", fuzz_npz},
-    {"onnx", fuzz_onnx},   {"safetensors", fuzz_safetensors},
-    {"state", fuzz_state}, {"tables", fuzz_tables},
+    {"avi", fuzz_avi},
+    {"csv", fuzz_csv},
+    {"gzip", fuzz_gzip},
+    {"idx", fuzz_idx},
+    {"image", fuzz_image},
+    {"jpeg", fuzz_jpeg},
+    {"lmdb", fuzz_lmdb},
+    {"npy", fuzz_npy},
+    {"npz", fuzz_npz},
+    {"onnx", fuzz_onnx},
+    {"safetensors", fuzz_safetensors},
+    {"state", fuzz_state},
+    {"tables", fuzz_tables},
     {"yaml", fuzz_yaml},
 };
 

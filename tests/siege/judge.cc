@@ -425,6 +425,8 @@ bool holds_varint(std::string_view input, uint64_t value) {
 bool is_near(std::string_view input, uint64_t value) {
   if (value <= 2 * input.size()) return true;
   if (is_sum(input, value) || holds_varint(input, value)) return true;
+  // LMDB's branches number pages with six bytes.
+  if (value >> 48 == 0 && contains(input, {reinterpret_cast<const char*>(&value), 6})) return true;
   for (uint64_t less = 0; less <= std::min<uint64_t>(input.size(), 4096); ++less) {
     // Formats keep a flag in a size's highest bit.
     for (const uint64_t one : {value - less, value + less, (value - less) | 0x80000000}) {

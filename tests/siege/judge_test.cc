@@ -175,6 +175,9 @@ TEST(Judge, NumbersThatAreNotThere) {
   EXPECT_EQ(number_not_in("x: size must fit, got 710508", "x \xec\xae\x2b"), "");
   EXPECT_EQ(number_not_in("x: size must fit, got 710508", "x \xec\xae\xab\x80\x00"), "");
   EXPECT_EQ(number_not_in("x: size must fit, got 710509", "x \xec\xae\x2b"), "710509");
+  EXPECT_EQ(number_not_in("x: size must fit, got 310445604866",
+                          std::string("\x02\x00\x00\x48\x48\x00\xff", 7)),
+            "");
   EXPECT_EQ(number_not_in("x: size must fit, got 20203526160384 bytes", input), "20203526160384");
   EXPECT_EQ(number_not_in("x: at most 999999, got [100,000] of 16", input), "");
   EXPECT_EQ(number_not_in("x: it must lie inside the file, got byte 123461", input), "");
