@@ -74,6 +74,7 @@
 #include <aorta/data/datasets/csv_dataset.h>   // IWYU pragma: export
 #include <aorta/data/datasets/echo.h>          // IWYU pragma: export
 #include <aorta/data/datasets/image_folder.h>  // IWYU pragma: export
+#include <aorta/data/datasets/lsun.h>          // IWYU pragma: export
 #include <aorta/data/datasets/mnist.h>         // IWYU pragma: export
 #include <aorta/data/datasets/npz_dataset.h>   // IWYU pragma: export
 #include <aorta/data/distributed_sampler.h>    // IWYU pragma: export

@@ -237,7 +237,7 @@ def cuda_plugin_linkopts():
     return ["-Wl,-rpath,$$ORIGIN/%s/cuda" % up]
 
 def opencv_plugin_linkopts():
-    """The same for //data:libaorta_opencv.so and libaorta_dicom.so."""
+    """The same for //data:libaorta_opencv.so, libaorta_dicom.so and libaorta_lsun.so."""
     up = "/".join([".."] * len(native.package_name().split("/")))
     return ["-Wl,-rpath,$$ORIGIN/%s/data" % up]
 

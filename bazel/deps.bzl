@@ -21,9 +21,11 @@ def aorta_dependencies():
             "gmock": "gmock",
             "gtest": "gtest",
             "jpeg": "libjpeg",
+            "lmdb": "lmdb",
             "mpi": "mpi-c",
             "nlohmann_json": "nlohmann_json",
             "png": "libpng",
+            "webp": "libwebp",
             "zlib": "zlib",
         },
         # target: a header that must exist, and its link flags, for libraries without a .pc file.
@@ -64,6 +66,7 @@ def aorta_dependencies():
             "gmock": "libgmock-dev",
             "gtest": "libgtest-dev",
             "jpeg": "libjpeg62-turbo-dev",
+            "lmdb": "liblmdb-dev",
             "mpi": "libopenmpi-dev",
             "nlohmann_json": "nlohmann-json3-dev",
             "onnx_proto": "libonnx-dev",
@@ -71,6 +74,7 @@ def aorta_dependencies():
             "opencv_imgproc": "libopencv-imgproc-dev",
             "opencv_videoio": "libopencv-videoio-dev",
             "png": "libpng-dev",
+            "webp": "libwebp-dev",
             "zlib": "zlib1g-dev",
         },
     )

@@ -481,9 +481,6 @@ LEFT_OUT = {
             "GatherOptions ReduceOptions ReduceScatterOptions ScatterOptions ProcessGroupGloo ProcessGroupNCCL ProcessGroupNCCL2 "
             "ProcessGroupNCCLLazy breakpoint",
     },
-    "torchvision.datasets": {
-        "a dataset is a folder of images or a file of tensors that a program has": "LSUN",
-    },
     "torch.optim.Optimizer": {
         "`Profiler` records steps": "profile_hook_step",
     },

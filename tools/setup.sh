@@ -14,6 +14,7 @@ packages=(
   libeigen3-dev libfmt-dev nlohmann-json3-dev zlib1g-dev                # libraries of the core
   libjpeg62-turbo-dev libpng-dev libopencv-videoio-dev libdcmtk-dev     # images and videos
   libavcodec-dev libavformat-dev libavutil-dev                          # videos for browsers
+  liblmdb-dev libwebp-dev                                               # LSUN
   libcli11-dev libopencv-imgproc-dev                                    # programs: command lines, drawing
   libopenmpi-dev openmpi-bin                                            # processes that train together
   libonnx-dev libprotobuf-dev                                           # networks in ONNX files

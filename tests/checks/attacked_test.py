@@ -24,7 +24,7 @@ NOT_ATTACKED = {
     "options, which attacked functions are given in braces":
         "Axis BackwardOptions ConvolutionOptions ConvolutionTransposeOptions CsvDatasetOptions CsvOptions DataLoaderOptions "
         "DataParallelOptions ConvNeXtLayout DenseNetLayout EfficientNetLayout EllipsisIndex EmbeddingBagFunctionOptions EmbeddingBagOptions GeneratorState GridSampleOptions HistogramOptions "
-        "ImageFolderOptions IstftOptions MachineSpeed MnistOptions NoneIndex NpzDatasetOptions PackHooks PadSizes PlotOptions ProbsOrLogits "
+        "ImageFolderOptions IstftOptions LsunOptions MachineSpeed MnistOptions NoneIndex NpzDatasetOptions PackHooks PadSizes PlotOptions ProbsOrLogits "
         "ProgressOptions Roles SegmentationOptions SpectralNormOptions StatisticsOptions StftOptions TransformerOptions VideoResNetLayout VideoWriterOptions",
     "parameters of attacked functions, which make one of a tensor or a number": "Parameter Buffer",
     "bases and templates of attacked classes":
@@ -55,6 +55,7 @@ NOT_ATTACKED = {
         "DistributedOptimizer Future Gradients RRef RemoteModule collect_all get_gradients get_worker_info init_rpc remote rpc_async "
         "rpc_sync shutdown wait_all",
     "needs OpenCV's plugin: tests/data/opencv_* and the program's siege": "VideoWriter mp4_problem write_video",
+    "needs LSUN's plugin: tests/data/lsun_test damages its databases and images": "LSUN",
     "the inside of a tensor": "AutogradSlot TensorImpl",
     "a harness for tests of optimizers":
         "Problem Result ScheduleForm check_conduct check_rule check_schedule check_trajectory lambda_form maker multiplicative_form "

@@ -30,6 +30,7 @@ for file; do
     */libaorta_mpi.so) copy "$file" "$root/lib/libaorta_mpi.so" ;;
     */libaorta_opencv.so) copy "$file" "$root/lib/libaorta_opencv.so" ;;
     */libaorta_dicom.so) copy "$file" "$root/lib/libaorta_dicom.so" ;;
+    */libaorta_lsun.so) copy "$file" "$root/lib/libaorta_lsun.so" ;;
     */libaorta_onnx.so) copy "$file" "$root/lib/libaorta_onnx.so" ;;
     */aorta-echo) copy "$file" "$root/bin/aorta-echo" ;;
     */left_ventricle.safetensors) copy "$file" "$root/share/aorta/left_ventricle.safetensors" ;;
