@@ -232,14 +232,14 @@ def programs_list(root):
     numbers = (len({p for found in places.values() for p in found}), len(places), count,
                sum(len(names) for names in groups.values()), sum(len(names) for names in why.values()))
     head = ("The %d programs of pytorch/examples (but those of fx, which train nothing) use %d names. Of these %d are there, %d are written otherwise, as this table and "
-            "those of the modules below say, and %d are left out." % numbers)
+            "those of the modules below say, and %s left out." % (*numbers[:-1], "%d are" % numbers[-1] if why else "none is"))
     known = {(module, name) for module, names in index(root).items() for name in names}
     lines = ["", "### The programs of pytorch/examples", ""] + textwrap.wrap(head, WIDTH)
     lines += ["", "| name in PyTorch | here |", "|---|---|"]
     for what, names in groups.items():
         if not known.issuperset(names):
             lines.append("| %s | %s |" % (by_module(n for n in names if n not in known), what))
-    lines += ["", "| left out | in the programs | why |", "|---|---|---|"]
+    lines += ["", "| left out | in the programs | why |", "|---|---|---|"] if why else []
     for reason, names in why.items():
         users = sorted({program for name in names for program in places[name]})
         lines.append("| %s | %s | %s |" % (by_module(names), ", ".join(users), reason))
