@@ -273,7 +273,7 @@ void BackwardPass::run_node(Visit& visit) {
   }
   for (size_t i = 0; i < edges.size(); ++i)
     wanted[i] = edges[i].node && find(*edges[i].node)->reaches;
-  if (any) {
+  if (any || node.is_always_run()) {
     const ProfilerRange range(node.name(), {outputs}, " backward");
     Gradients gradients(node, outputs, inputs, wanted, keep_graph_);
     node.run(gradients);

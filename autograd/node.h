@@ -46,6 +46,8 @@ class Node {
   std::span<GradientSpec> outputs() { return {outputs_, output_count_}; }
   /// Nodes of one thread count up in the order in which they were made.
   uint64_t sequence() const { return sequence_; }
+  /// True for a node that a pass runs even where none of its outputs has a gradient.
+  virtual bool is_always_run() const { return false; }
   /// True for the node of a leaf, which adds to the leaf's gradient.
   virtual bool is_leaf() const { return false; }
 

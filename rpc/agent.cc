@@ -210,8 +210,13 @@ void MailAgent::send(int to, Head head, CallWriter& writer) {
     if (!mailbox_) ended_->raise();
     mailbox = mailbox_;
   }
-  mailbox->send(to, std::move(letter));
   ++sent_;
+  try {
+    mailbox->send(to, std::move(letter));
+  } catch (...) {
+    --sent_;
+    throw;
+  }
 }
 
 void MailAgent::call(CallWriter& writer, const To& to, Answer answer, const RRefId& rref) {
@@ -263,7 +268,8 @@ std::vector<Tensor> MailAgent::unpack(int from, const Head& head, ArgumentReader
     if (one.requires_grad) with_gradients.push_back(all.back());
   }
   if (head.number != 0)
-    autograd::detail::note_received(head.context, from, head.number, with_gradients);
+    autograd::detail::note_received(head.context, from, head.number, with_gradients,
+                                    head.kind == Kind::value);
   return all;
 }
 

@@ -112,6 +112,8 @@ class ReceiveNode final : public Node {
     node->place_lists(sizeof(ReceiveNode), 0, outputs);
     return Ref<Node>::adopt(node);
   }
+  // The other process waits for what is said here: that there is no gradient, too.
+  bool is_always_run() const override { return true; }
   int rank() const { return rank_; }
   int64_t number() const { return number_; }
 
@@ -264,7 +266,9 @@ int64_t note_sent(int64_t context, int rank, std::span<const Tensor> tensors) {
   return make_context(context)->note_sent(rank, tensors);
 }
 
-void note_received(int64_t context, int rank, int64_t number, std::span<const Tensor> tensors) {
+void note_received(int64_t context, int rank, int64_t number, std::span<const Tensor> tensors,
+                   bool is_answer) {
+  if (is_answer && !find_context(context)) return;  // it came too late
   make_context(context);
   const Ref<Node> node = ReceiveNode::make(rank, number, tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i)

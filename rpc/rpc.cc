@@ -111,6 +111,8 @@ void init_rpc(const Text& name, const RpcOptions& options) {
 
 void shutdown(bool graceful) {
   const std::shared_ptr<detail::Agent> agent = detail::Agent::get("shutdown");
+  check(!futures::detail::waits, "shutdown", "it is for the program, not for a call that is served",
+        "a call");
   std::exception_ptr error;
   try {
     if (graceful) agent->wait_for_all();

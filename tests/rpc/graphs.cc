@@ -130,6 +130,23 @@ void unused() {
   must_be_close(sum_of_weights(context.id()), of_weight, "a part's weights");
 }
 
+// What isn't used goes on to a third process, which shares a part with what is.
+std::pair<Tensor, Tensor> forked(const Tensor& x) {
+  const Tensor shared = layer(x);
+  return {layer(shared), rpc::rpc_sync<&layers>(name_of(2 % size()), shared, int64_t{1})};
+}
+void half_used() {
+  if (rank() != 0) return;
+  const Tensor x = numbers({2, 4}, 12).requires_grad_();
+  const dist_autograd::context context;
+  const auto [first, second] = rpc::rpc_sync<&forked>(next_name(), x);
+  dist_autograd::backward(context.id(), {first.sum()});
+  const auto [of_x, of_weight] =
+      alone(x, [](const Tensor& input) { return layer(layer(input)).sum(); });
+  must_be_close(dist_autograd::get_gradients(context.id())[x], of_x, "the used half's input");
+  must_be_close(sum_of_weights(context.id()), of_weight, "the used half's weights");
+}
+
 // Several passes, and several roots, of one context add up.
 void passes() {
   if (rank() != 0) return;
@@ -289,8 +306,9 @@ void trains() {
 }
 
 const std::pair<const char*, void (*)()> kScenes[] = {
-    {"chain", chain},       {"diamonds", diamonds}, {"unused", unused}, {"passes", passes},
-    {"contexts", contexts}, {"faults", faults},     {"ends", ends},     {"trains", trains},
+    {"chain", chain},         {"diamonds", diamonds}, {"unused", unused},
+    {"half_used", half_used}, {"passes", passes},     {"contexts", contexts},
+    {"faults", faults},       {"ends", ends},         {"trains", trains},
 };
 
 }  // namespace

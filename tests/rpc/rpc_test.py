@@ -89,6 +89,7 @@ class Rpc(unittest.TestCase):
 
     def test_gradients_without_what_the_loss_has_no_use_for(self):
         self.graph("unused", 1, 3)
+        self.graph("half_used", 1, 2, 3)
 
     def test_gradients_of_several_passes(self):
         self.graph("passes", 2, 3)
