@@ -99,7 +99,7 @@ void values() {
       next_name(), std::vector<Tensor>{ones({2}), Tensor(), zeros({1})});
   must(list.size() == 3 && !list[1].defined() && same_bits(list[0], ones({2})), "lists must come");
   // What goes in several pieces.
-  const Tensor large = arange(0, 40'000'000);
+  const Tensor large = arange(0, 20'000'000);
   must(same_bits(rpc::rpc_sync<&same<Tensor>>(next_name(), large), large), "large ones must come");
 }
 

@@ -5,6 +5,7 @@
 //     mpirun -n COUNT rank FOLDER
 #include <aorta/core/comm.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/core/process/init.h>
 #include <aorta/core/process/process_group.h>

@@ -142,6 +142,7 @@ Row call_row(int64_t kilobytes, bool has_gradient) {
   const int64_t elements = kilobytes * 256;
   return {.name = fmt::format("2 processes, a call of each with {} KB{}", kilobytes,
                               has_gradient ? " and its gradient" : ""),
+          .target = at_most(1),
           .make = [=] {
             const std::string name = has_gradient ? "rpc_gradient" : "rpc";
             return Case{.ours = ranks_side("Aorta", 2, fmt::format("{} {}", name, elements)),
