@@ -56,6 +56,31 @@ nn::Sequential conv_norm(int64_t channels, int64_t planes, const ConvNormOptions
   return layers;
 }
 
+namespace {
+
+nn::ConvOptions without_bias(nn::ConvOptions options) {
+  options.bias = false;
+  return options;
+}
+
+}  // namespace
+
+BasicConv2d::BasicConv2d(int64_t channels, int64_t planes, const Dims& kernel_size,
+                         const nn::ConvOptions& options)
+    : conv(*this, "conv", channels, planes, kernel_size, without_bias(options)),
+      bn(*this, "bn", planes, {.eps = 1e-3, .relu = true}) {}
+
+Tensor within_one(const char* op, const Tensor& images) {
+  check(images.dim() == 4 && images.size(1) == 3, op,
+        "images that are transformed must be (N, 3, H, W)", images.shape());
+  const ToOptions like{.dtype = images.dtype(), .device = images.device()};
+  const auto of_channels = [&](const std::vector<double>& values) {
+    return tensor(values).to(like).reshape({3, 1, 1});
+  };
+  return images * of_channels({0.229 / 0.5, 0.224 / 0.5, 0.225 / 0.5}) +
+         of_channels({(0.485 - 0.5) / 0.5, (0.456 - 0.5) / 0.5, (0.406 - 0.5) / 0.5});
+}
+
 StochasticDepth::StochasticDepth(double p) : p(p) {
   check(p >= 0 && p <= 1, "StochasticDepth", "p must be in [0, 1]", p);
 }

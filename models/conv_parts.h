@@ -31,6 +31,26 @@ void add_conv_norm(nn::Sequential& layers, int64_t channels, int64_t planes,
 /// The three as a part of their own, named "0", "1" and "2".
 nn::Sequential conv_norm(int64_t channels, int64_t planes, const ConvNormOptions& options);
 
+/// A convolution without bias, and its norm with eps 0.001 and the ReLU: torchvision's BasicConv2d.
+struct BasicConv2d : nn::Module {
+  BasicConv2d(int64_t channels, int64_t planes, const Dims& kernel_size,
+              const nn::ConvOptions& options = {});
+  BasicConv2d(nn::Module& owner, const char* name, int64_t channels, int64_t planes,
+              const Dims& kernel_size, const nn::ConvOptions& options = {})
+      : BasicConv2d(channels, planes, kernel_size, options) {
+    join(owner, name);
+  }
+  Tensor forward(const Tensor& input) const override { return bn(conv(input)); }
+
+  nn::Conv2d conv;
+  nn::BatchNorm2d bn;
+};
+
+/// Images (N, 3, H, W) less ImageNet's mean and over its deviation, as numbers in [-1, 1] instead:
+/// what the weights that torchvision has from TensorFlow were trained with. Errors: other
+/// dimensions; `op` is who says so.
+Tensor within_one(const char* op, const Tensor& images);
+
 /// Drops the whole of a sample with probability p in training, and divides the others by 1 - p
 /// (Huang et al. 2016): torchvision's StochasticDepth of mode "row".
 struct StochasticDepth : nn::Module {

@@ -2,6 +2,7 @@
 #include <aorta/models/convnext.h>
 #include <aorta/models/densenet.h>
 #include <aorta/models/efficientnet.h>
+#include <aorta/models/googlenet.h>
 #include <aorta/models/lenet.h>
 #include <aorta/models/make.h>
 #include <aorta/models/mlp.h>
@@ -76,8 +77,14 @@ nn::AnyModule video_resnet(const ModelOptions& options) {
 
 template <class Network, const ResNetLayout& layout>
 nn::AnyModule segmentation(const ModelOptions& options) {
-  return Network(layout,
-                 {.num_classes = options.num_classes.value_or(21), .aux_loss = options.aux_loss});
+  return Network(layout, {.num_classes = options.num_classes.value_or(21),
+                          .aux_loss = options.aux_loss.value_or(false)});
+}
+
+template <class Network>
+nn::AnyModule with_aux_logits(const ModelOptions& options) {
+  return Network({.num_classes = options.num_classes.value_or(1000),
+                  .aux_logits = options.aux_loss.value_or(true)});
 }
 
 struct Entry {
@@ -145,6 +152,7 @@ constexpr Entry kEntries[] = {
     {"densenet161", imagenet<DenseNet, kDenseNet161>},
     {"densenet169", imagenet<DenseNet, kDenseNet169>},
     {"densenet201", imagenet<DenseNet, kDenseNet201>},
+    {"googlenet", with_aux_logits<GoogLeNet>, true},
     {"vit_b_16", vision_transformer<{}>},
     {"vit_b_32", vision_transformer<{.patch_size = 32}>},
     {"vit_l_16", vision_transformer<large_vision_transformer(16)>},
@@ -185,7 +193,8 @@ constexpr Entry kEntries[] = {
     {"r2plus1d_18", video_resnet<kR2Plus1D18>},
 };
 
-bool is_aux(const std::string& name) { return name.compare(0, 15, "aux_classifier.") == 0; }
+// The parts that torchvision's weights may have and a network lack.
+constexpr const char* kFurtherHeads[] = {"aux_classifier", "aux1", "aux2"};
 
 }  // namespace
 
@@ -199,8 +208,8 @@ nn::AnyModule make(const Text& name, const ModelOptions& options) {
   std::string known;
   for (const Entry& entry : kEntries) {
     if (name == entry.name) {
-      check(entry.has_aux || !options.aux_loss, "models", "aux_loss needs a network with that head",
-            name);
+      check(entry.has_aux || !options.aux_loss.value_or(false), "models",
+            "aux_loss needs a network with that head", name);
       return entry.make(options);
     }
     known += (known.empty() ? "" : ", ") + std::string(entry.name);
@@ -210,11 +219,14 @@ nn::AnyModule make(const Text& name, const ModelOptions& options) {
 
 nn::LoadReport load_weights(nn::Module& module, const Text& path, nn::LoadOptions options) {
   const NamedTensors given = load(path);
-  const auto has_aux = [](const NamedTensors& state) {
-    return std::any_of(state.begin(), state.end(),
-                       [](const auto& one) { return is_aux(one.first); });
-  };
-  if (has_aux(given) != has_aux(module.state_dict())) options.leave_out.push_back("aux_classifier");
+  const NamedTensors own = module.state_dict();
+  for (const char* head : kFurtherHeads) {
+    const auto has_head = [prefix = head + std::string(".")](const NamedTensors& state) {
+      return std::any_of(state.begin(), state.end(),
+                         [&](const auto& one) { return one.first.starts_with(prefix); });
+    };
+    if (has_head(given) != has_head(own)) options.leave_out.push_back(head);
+  }
   return module.load_state_dict(given, options);
 }
 

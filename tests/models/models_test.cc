@@ -91,6 +91,7 @@ std::vector<Case> classifiers() {
       deeper("regnet_x_400mf", ten, {4, 3, 64, 64}),
       deeper("regnet_y_400mf", ten, {4, 3, 64, 64}),
       named("densenet121", ten, large),
+      deeper("googlenet", ten, {2, 3, 48, 40}),
       {"vision_transformer",
        [] {
          return nn::AnyModule(VisionTransformer({.image_size = 24,
@@ -165,14 +166,35 @@ nn::AnyModule loaded(const Case& one, DType dtype) {
   return module;
 }
 
-Tensor loss_of(const Case& one, const Tensor& out, const Tensor& aux) {
-  if (out.dim() == 2) {
-    const int64_t classes = out.size(1);
-    return nn::cross_entropy(out, remainder(arange(out.size(0)) * 2, classes));
+// The logits of all heads of a network.
+std::vector<Tensor> heads_of(const nn::Module& module, const Tensor& x) {
+  std::vector<Tensor> heads;
+  if (const auto* network = dynamic_cast<const Segmentation*>(&module)) {
+    const SegmentationOutput found = network->heads(x);
+    heads = {found.out, found.aux};
+  } else if (const auto* google = dynamic_cast<const GoogLeNet*>(&module)) {
+    const GoogLeNetOutput found = google->heads(x);
+    heads = {found.logits, found.aux_logits2, found.aux_logits1};
+  } else {
+    heads = {module(x)};
   }
-  const Tensor target = gt(formula(one.name + ".target", out.shape()), 0).to(out.dtype());
-  Tensor loss = nn::binary_cross_entropy_with_logits(out, target);
-  if (aux.defined()) loss = loss + 0.5 * nn::binary_cross_entropy_with_logits(aux, target);
+  std::erase_if(heads, [](const Tensor& head) { return !head.defined(); });
+  return heads;
+}
+
+Tensor loss_of(const Case& one, const std::vector<Tensor>& heads) {
+  Tensor loss = zeros({}, {.dtype = heads.at(0).dtype()});
+  double weight = 1;
+  for (const Tensor& out : heads) {
+    if (out.dim() == 2) {
+      loss =
+          loss + weight * nn::cross_entropy(out, remainder(arange(out.size(0)) * 2, out.size(1)));
+    } else {
+      const Tensor target = gt(formula(one.name + ".target", out.shape()), 0).to(out.dtype());
+      loss = loss + weight * nn::binary_cross_entropy_with_logits(out, target);
+    }
+    weight /= 2;
+  }
   return loss;
 }
 
@@ -238,21 +260,14 @@ TEST_P(Models, TrainsAsPyTorchDoes) {
       const double lr = fixtures().at(one.name + "/lr").item<double>();
       optim::SGD optimizer(module->parameters(), {.lr = lr, .momentum = 0.9});
       for (size_t step = 0; step < losses.size(); ++step) {
-        Tensor out, aux;
-        if (const auto* network = dynamic_cast<Segmentation*>(&*module)) {
-          const SegmentationOutput heads = network->heads(x);
-          out = heads.out;
-          aux = heads.aux;
-        } else {
-          out = module(x);
-        }
-        const Tensor loss = loss_of(one, out, aux);
+        const std::vector<Tensor> heads = heads_of(*module, x);
+        const Tensor loss = loss_of(one, heads);
         EXPECT_NEAR(loss.item<double>(), losses[step],
                     losses[step] * (step == 0 ? near : after_steps));
         if (step == 0) {
-          EXPECT_LE(difference(out, one, "train"), near);
+          EXPECT_LE(difference(heads[0], one, "train"), near);
         } else if (step + 1 == losses.size()) {
-          EXPECT_LE(difference(out, one, "after"), after_steps);
+          EXPECT_LE(difference(heads[0], one, "after"), after_steps);
         }
         optimizer.zero_grad();
         loss.backward();
@@ -350,6 +365,7 @@ TEST(Make, ParameterCountsAreThePublishedOnes) {
   EXPECT_EQ(count("resnet18", {}), 11689512);
   EXPECT_EQ(count("resnet50", {}), 25557032);
   EXPECT_EQ(count("deeplabv3_resnet50", {.aux_loss = true}), 42004074);
+  EXPECT_EQ(count("googlenet", {.aux_loss = false}), 6624904);
 }
 
 TEST(LoadWeights, LeavesOutTheSecondHeadAndSaysSo) {
@@ -408,131 +424,6 @@ TEST(LoadWeights, LeavesOutAHeadByName) {
   save(state, path);
   EXPECT_EQ(error({.leave_out = {"layer4", "extra"}}), kNoError);
   EXPECT_NE(error({.leave_out = {"layer4"}}), kNoError);
-}
-
-TEST(Models, AreMembersLikeAnyLayer) {
-  struct Networks : nn::Module {
-    MLP mlp{*this, "mlp", {4, 3, 2}};
-    LeNet5 lenet{*this, "lenet", 7};
-    UNet unet{*this, "unet", {.base_channels = 2, .depth = 1}};
-    ResNet resnet{*this, "resnet", kResNet18, 7};
-  };
-  Networks networks;
-  EXPECT_EQ(networks.named_children().size(), 4u);
-  EXPECT_EQ(networks.lenet.fc3.out_features, 7);
-  EXPECT_EQ(networks.get_submodule("resnet.layer4.1.bn2").type_name(), "BatchNorm2d");
-  EXPECT_EQ(error_of([&] { networks.lenet(zeros({1, 2, 28, 28})); }).substr(0, 12), "lenet.conv1:");
-  const auto joins = []<class M>(const M*, auto... arguments) {
-    return std::is_constructible_v<M, nn::Module&, const char*, decltype(arguments)...>;
-  };
-  EXPECT_TRUE(joins(static_cast<FCN*>(nullptr), kResNet50));
-  EXPECT_TRUE(joins(static_cast<DeepLabV3*>(nullptr), kResNet50, SegmentationOptions{}));
-}
-
-TEST(Models, StochasticDepthDropsWholeSamplesInTraining) {
-  manual_seed(0);
-  detail::StochasticDepth layer(0.25);
-  const Tensor x = ones({4000, 2, 3});
-  const Tensor out = layer(x), first = out.select(2, 0).select(1, 0);
-  EXPECT_TRUE(equal(out, first.reshape({4000, 1, 1}).expand({4000, 2, 3})));
-  EXPECT_NEAR(mean(first).item<double>(), 1, 0.05);
-  EXPECT_TRUE(equal(gt(first, 0).to(DType::f32) * (1 / 0.75f), first));
-  layer.eval();
-  EXPECT_TRUE(equal(layer(x), x));
-  EXPECT_EQ(error_of([] { detail::StochasticDepth(1.5); }),
-            "StochasticDepth: p must be in [0, 1], got 1.5");
-}
-
-TEST(Models, SayWhichSizesTheyHave) {
-  EXPECT_EQ(error_of([] { BasicBlock(8, 8, {.groups = 2}); }),
-            "BasicBlock: groups must be 1 and width_per_group 64, got 2 and 64");
-  EXPECT_EQ(error_of([] { Bottleneck(8, 8, {.groups = 0}); }),
-            "Bottleneck: planes, groups and width_per_group must be positive, got 8, 0 and 64");
-  EXPECT_EQ(error_of([] { EfficientNet({.width = 0}); }),
-            "EfficientNet: width and depth must be in (0, 8], got 0 and 1");
-  EXPECT_EQ(error_of([] { MNASNet(-1); }), "MNASNet: alpha must be in (0, 8], got -1");
-  EXPECT_EQ(error_of([] {
-              ShuffleNetV2(ShuffleNetV2Layout{{3, 4, 4, 4}});
-            }),
-            "ShuffleNetV2: channels of a stage must be even and positive, got 3");
-  const VisionTransformerOptions small{.image_size = 8,
-                                       .patch_size = 4,
-                                       .num_layers = 1,
-                                       .num_heads = 2,
-                                       .hidden_dim = 4,
-                                       .mlp_dim = 4};
-  EXPECT_EQ(error_of([&] {
-              VisionTransformer{small}(zeros({1, 3, 8, 9}));
-            }),
-            "VisionTransformer: input must be (N, 3, image_size, image_size), got [1,3,8,9] for 8");
-  EXPECT_EQ(error_of([] { VisionTransformer({.image_size = 9, .patch_size = 4}); }),
-            "VisionTransformer: image_size must be a multiple of patch_size, got 9 and 4");
-}
-
-TEST(Models, StartWithTheDistributionsOfTorchvision) {
-  manual_seed(0);
-  const auto deviation = [](const Tensor& weight) {
-    return std::sqrt(mean(weight.detach() * weight.detach()).item<double>());
-  };
-  const auto linear = [](nn::Sequential& layers, int64_t i) -> const nn::Linear& {
-    return dynamic_cast<const nn::Linear&>(layers[i]);
-  };
-  MobileNetV2 mobile(50);
-  EXPECT_NEAR(deviation(linear(mobile.classifier, 1).weight), 0.01, 2e-4);
-  EXPECT_EQ(deviation(linear(mobile.classifier, 1).bias), 0);
-  const auto& conv = dynamic_cast<const nn::Conv2d&>(mobile.get_submodule("features.18.0"));
-  EXPECT_NEAR(deviation(conv.weight), std::sqrt(2.0 / 1280), 1e-3);
-  EfficientNet efficient(kEfficientNetB0, 25);
-  EXPECT_NEAR(deviation(linear(efficient.classifier, 1).weight), 0.2 / std::sqrt(3.0), 2e-3);
-  MNASNet mnas(0.5, 25);
-  EXPECT_NEAR(deviation(linear(mnas.classifier, 1).weight), 0.2, 4e-3);
-  SqueezeNet squeeze(SqueezeNetVersion::v1_1, 50);
-  const auto& last = dynamic_cast<const nn::Conv2d&>(squeeze.classifier[1]);
-  EXPECT_NEAR(deviation(last.weight), 0.01, 2e-4);
-  const DenseNet dense({{1, 1, 1, 1}}, 50);
-  EXPECT_EQ(deviation(dense.classifier.bias), 0);
-  ConvNeXt next({{1, 1, 1, 1}, {32, 64, 64, 64}}, 50);
-  EXPECT_NEAR(deviation(linear(next.classifier, 2).weight), 0.02, 1e-3);
-  EXPECT_EQ(next.state_dict()[4].first, "features.1.0.layer_scale");
-  EXPECT_NEAR(deviation(next.state_dict()[4].second), 1e-6, 1e-12);
-  const VisionTransformer vision(
-      {.image_size = 64, .num_layers = 1, .num_heads = 2, .hidden_dim = 64});
-  EXPECT_NEAR(deviation(vision.conv_proj.weight), 1 / std::sqrt(768.0), 1e-3);
-  EXPECT_NEAR(deviation(vision.encoder.pos_embedding), 0.02, 2e-3);
-  EXPECT_EQ(deviation(vision.class_token), 0);
-}
-
-TEST(Models, RefuseBlocksThatNoConvolutionHas) {
-  EXPECT_EQ(error_of([] { VideoBlock(VideoConv::factored, 1, -3, 1); }),
-            "VideoBlock: channels, planes and stride must be positive, got 1, -3 and 1");
-  const int64_t wide = int64_t{1} << 40;
-  EXPECT_EQ(error_of([&] { VideoBlock(VideoConv::full, wide, wide, 1); }).substr(0, 12),
-            "VideoBlock: ");
-}
-
-// Sizes that no power of two divides, and frames by themselves.
-TEST(UNet3d, EachFrameIsFoundFromThoseAroundIt) {
-  manual_seed(0);
-  UNet3d net({.frames = 3, .base_channels = 2, .depth = 3});
-  net.eval();
-  for (const Shape& shape : {Shape{1, 3, 3, 8, 8}, {2, 3, 7, 13, 18}, {1, 1, 8, 16, 16}}) {
-    const Tensor clips = randn(shape), logits = net(clips);
-    EXPECT_EQ(logits.shape(), Shape({shape[0], 1, shape[2] - 2, shape[3], shape[4]}));
-    for (int64_t t = 0; t < logits.size(2); ++t)
-      EXPECT_TRUE(allclose(logits.narrow(2, t, 1), net(clips.narrow(2, t, 3)), 1e-4, 1e-5));
-  }
-  EXPECT_EQ(error_of([&] {
-              net(zeros({1, 3, 2, 8, 8}));
-            }),
-            "UNet3d: clips must be (N, C, T, H, W) of as many frames as it sees, got [1,3,2,8,8] "
-            "for 3");
-}
-
-TEST(Models, SayWhereAnInputDoesNotFit) {
-  EXPECT_EQ(error_of([] {
-              make("resnet18")(zeros({1, 4, 32, 32}));
-            }).substr(0, 15),
-            "conv1: conv2d: ");
 }
 
 }  // namespace

@@ -69,9 +69,9 @@ const std::vector<std::pair<std::string, std::function<nn::AnyModule()>>>& small
 
 bool is_classifier(const std::string& name) {
   static const std::set<std::string> families{
-      "resnet",     "resnext",      "wide_resnet", "alexnet",  "vgg",
-      "mobilenet",  "efficientnet", "vit",         "densenet", "convnext",
-      "squeezenet", "shufflenet_v", "mnasnet",     "small_",   "regnet"};
+      "resnet",       "resnext", "wide_resnet", "alexnet",  "vgg",        "mobilenet",
+      "efficientnet", "vit",     "densenet",    "convnext", "squeezenet", "shufflenet_v",
+      "mnasnet",      "small_",  "regnet",      "googlenet"};
   return std::any_of(families.begin(), families.end(),
                      [&](const std::string& family) { return name.starts_with(family); });
 }
@@ -81,7 +81,8 @@ bool is_left_to_others(const std::string& name) {
   static const std::set<std::string> kept{
       "resnet18",           "resnet34",           "resnet50",    "resnet101",
       "mobilenet_v2",       "efficientnet_b0",    "densenet121", "squeezenet1_1",
-      "mobilenet_v3_small", "shufflenet_v2_x0_5", "mnasnet0_5"};
+      "mobilenet_v3_small", "shufflenet_v2_x0_5", "mnasnet0_5",  "googlenet",
+  };
   return is_classifier(name) && kept.count(name) == 0;
 }
 

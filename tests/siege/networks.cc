@@ -1,6 +1,7 @@
 #include <aorta/models/convnext.h>
 #include <aorta/models/densenet.h>
 #include <aorta/models/efficientnet.h>
+#include <aorta/models/googlenet.h>
 #include <aorta/models/lenet.h>
 #include <aorta/models/make.h>
 #include <aorta/models/mlp.h>
@@ -210,6 +211,14 @@ void add_networks(std::vector<Target>& targets) {
               +[](int64_t a, bool bottleneck, int64_t classes, bool aux, bool good, const T& x) {
                 return DeepLabV3(layout({a, a, a, a}, bottleneck),
                                  {.num_classes = classes, .aux_loss = aux})(picture_or(x, good));
+              }),
+          of(
+              "GoogLeNet",
+              +[](GoogLeNetOptions options, bool good, const T& x) {
+                if (good) options.num_classes = 3;
+                const GoogLeNet net(options);
+                const GoogLeNetOutput found = net.heads(good ? ones({2, 3, 33, 33}) : x);
+                return Tensors{found.logits, found.aux_logits2, found.aux_logits1};
               }),
           of(
               "ASPP", +[](int64_t channels, const std::vector<int64_t>& rates,
