@@ -96,6 +96,7 @@
 #include <aorta/models/densenet.h>             // IWYU pragma: export
 #include <aorta/models/efficientnet.h>         // IWYU pragma: export
 #include <aorta/models/googlenet.h>            // IWYU pragma: export
+#include <aorta/models/inception.h>            // IWYU pragma: export
 #include <aorta/models/lenet.h>                // IWYU pragma: export
 #include <aorta/models/make.h>                 // IWYU pragma: export
 #include <aorta/models/mlp.h>                  // IWYU pragma: export

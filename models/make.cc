@@ -3,6 +3,7 @@
 #include <aorta/models/densenet.h>
 #include <aorta/models/efficientnet.h>
 #include <aorta/models/googlenet.h>
+#include <aorta/models/inception.h>
 #include <aorta/models/lenet.h>
 #include <aorta/models/make.h>
 #include <aorta/models/mlp.h>
@@ -153,6 +154,7 @@ constexpr Entry kEntries[] = {
     {"densenet169", imagenet<DenseNet, kDenseNet169>},
     {"densenet201", imagenet<DenseNet, kDenseNet201>},
     {"googlenet", with_aux_logits<GoogLeNet>, true},
+    {"inception_v3", with_aux_logits<Inception3>, true},
     {"vit_b_16", vision_transformer<{}>},
     {"vit_b_32", vision_transformer<{.patch_size = 32}>},
     {"vit_l_16", vision_transformer<large_vision_transformer(16)>},
@@ -194,7 +196,7 @@ constexpr Entry kEntries[] = {
 };
 
 // The parts that torchvision's weights may have and a network lack.
-constexpr const char* kFurtherHeads[] = {"aux_classifier", "aux1", "aux2"};
+constexpr const char* kFurtherHeads[] = {"aux_classifier", "aux1", "aux2", "AuxLogits"};
 
 }  // namespace
 

@@ -92,6 +92,10 @@ std::vector<Case> classifiers() {
       deeper("regnet_y_400mf", ten, {4, 3, 64, 64}),
       named("densenet121", ten, large),
       deeper("googlenet", ten, {2, 3, 48, 40}),
+      deeper("inception_v3", {.num_classes = 10, .aux_loss = false}, {4, 3, 107, 99}),
+      {"inception_v3_aux",
+       [] { return nn::AnyModule(Inception3({.num_classes = 10}).AuxLogits); },
+       {3, 768, 17, 17}},
       {"vision_transformer",
        [] {
          return nn::AnyModule(VisionTransformer({.image_size = 24,
@@ -366,6 +370,7 @@ TEST(Make, ParameterCountsAreThePublishedOnes) {
   EXPECT_EQ(count("resnet50", {}), 25557032);
   EXPECT_EQ(count("deeplabv3_resnet50", {.aux_loss = true}), 42004074);
   EXPECT_EQ(count("googlenet", {.aux_loss = false}), 6624904);
+  EXPECT_EQ(count("inception_v3", {}), 27161264);
 }
 
 TEST(LoadWeights, LeavesOutTheSecondHeadAndSaysSo) {

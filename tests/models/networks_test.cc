@@ -92,6 +92,10 @@ TEST(Models, StartWithTheDistributionsOfTorchvision) {
   EXPECT_NEAR(deviation(google.conv3.conv.weight), 0.01, 2e-4);
   EXPECT_NEAR(deviation(dynamic_cast<const nn::Linear&>(google.aux1[3]).weight), 0.01, 2e-4);
   EXPECT_GT(deviation(google.fc.bias), 0);
+  const Inception3 inception({.num_classes = 3});
+  EXPECT_NEAR(deviation(inception.fc.weight), 0.1, 4e-3);
+  EXPECT_NEAR(deviation(inception.AuxLogits.state_dict()[6].second), 0.1, 1e-3);
+  EXPECT_NEAR(deviation(inception.AuxLogits.state_dict()[12].second), 0.001, 5e-5);
   const DenseNet dense({{1, 1, 1, 1}}, 50);
   EXPECT_EQ(deviation(dense.classifier.bias), 0);
   ConvNeXt next({{1, 1, 1, 1}, {32, 64, 64, 64}}, 50);
@@ -162,6 +166,28 @@ TEST(GoogLeNet, HasFurtherHeadsInTrainingAlone) {
   save(net.state_dict(), path);
   EXPECT_EQ(load_weights(without, path).unexpected.size(), 20u);
   EXPECT_EQ(load_weights(net, path).missing.size(), 0u);
+}
+
+TEST(Inception3, ItsFurtherHeadSeesMixed6e) {
+  manual_seed(0);
+  Inception3 net({.num_classes = 3});
+  Tensor maps;
+  const HookHandle hook = net.Mixed_6e.register_forward_hook(
+      [&](const nn::Module&, const std::vector<Tensor>&, std::vector<Tensor>& outputs) {
+        maps = outputs.at(0);
+      });
+  const NoGradGuard no_grad;
+  const Inception3Output found = net.heads(randn({2, 3, 299, 299}));
+  EXPECT_EQ(maps.shape(), Shape({2, 768, 17, 17}));
+  EXPECT_TRUE(equal(found.aux_logits, net.AuxLogits(maps)));
+  EXPECT_EQ(found.logits.shape(), Shape({2, 3}));
+  net.eval();
+  const Tensor x = randn({1, 3, 75, 75});
+  EXPECT_FALSE(net.heads(x).aux_logits.defined());
+  const Tensor wanted = net(detail::within_one("Inception3", x));
+  net.transform_input = true;
+  EXPECT_TRUE(equal(net(x), wanted));
+  EXPECT_NE(error_of([&] { net(zeros({1, 3, 64, 64})); }), kNoError);
 }
 
 }  // namespace

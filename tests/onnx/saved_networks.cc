@@ -69,9 +69,9 @@ const std::vector<std::pair<std::string, std::function<nn::AnyModule()>>>& small
 
 bool is_classifier(const std::string& name) {
   static const std::set<std::string> families{
-      "resnet",       "resnext", "wide_resnet", "alexnet",  "vgg",        "mobilenet",
-      "efficientnet", "vit",     "densenet",    "convnext", "squeezenet", "shufflenet_v",
-      "mnasnet",      "small_",  "regnet",      "googlenet"};
+      "resnet",       "resnext", "wide_resnet", "alexnet",   "vgg",        "mobilenet",
+      "efficientnet", "vit",     "densenet",    "convnext",  "squeezenet", "shufflenet_v",
+      "mnasnet",      "small_",  "regnet",      "googlenet", "inception"};
   return std::any_of(families.begin(), families.end(),
                      [&](const std::string& family) { return name.starts_with(family); });
 }
@@ -79,10 +79,9 @@ bool is_classifier(const std::string& name) {
 // All of torchvision's classifiers but the smallest of each kind of block.
 bool is_left_to_others(const std::string& name) {
   static const std::set<std::string> kept{
-      "resnet18",           "resnet34",           "resnet50",    "resnet101",
-      "mobilenet_v2",       "efficientnet_b0",    "densenet121", "squeezenet1_1",
-      "mobilenet_v3_small", "shufflenet_v2_x0_5", "mnasnet0_5",  "googlenet",
-  };
+      "resnet18",        "resnet34",    "resnet50",      "resnet101",          "mobilenet_v2",
+      "efficientnet_b0", "densenet121", "squeezenet1_1", "mobilenet_v3_small", "shufflenet_v2_x0_5",
+      "mnasnet0_5",      "googlenet",   "inception_v3"};
   return is_classifier(name) && kept.count(name) == 0;
 }
 
@@ -109,6 +108,7 @@ Shape input_shape(const std::string& name) {
   if (name.find("unet") == 0) return {3, 32, 48};
   if (name == "r3d_18" || name == "mc3_18" || name == "r2plus1d_18") return {3, 4, 16, 16};
   if (name == "small_vision_transformer") return {3, 24, 24};
+  if (name == "inception_v3") return {3, 75, 79};
   return {3, 33, 40};
 }
 
