@@ -107,6 +107,7 @@
 #include <aorta/models/segmentation.h>         // IWYU pragma: export
 #include <aorta/models/shufflenet.h>           // IWYU pragma: export
 #include <aorta/models/squeezenet.h>           // IWYU pragma: export
+#include <aorta/models/swin_transformer.h>     // IWYU pragma: export
 #include <aorta/models/unet.h>                 // IWYU pragma: export
 #include <aorta/models/unet_3d.h>              // IWYU pragma: export
 #include <aorta/models/vgg.h>                  // IWYU pragma: export

@@ -46,6 +46,14 @@ struct BasicConv2d : nn::Module {
   nn::BatchNorm2d bn;
 };
 
+/// The dimensions in another order.
+struct Permute : nn::Module {
+  explicit Permute(const Dims& dims) : dims(dims) {}
+  Tensor forward(const Tensor& input) const override { return input.permute(dims); }
+
+  Dims dims;
+};
+
 /// Images (N, 3, H, W) less ImageNet's mean and over its deviation, as numbers in [-1, 1] instead:
 /// what the weights that torchvision has from TensorFlow were trained with. Errors: other
 /// dimensions; `op` is who says so.

@@ -19,24 +19,18 @@ struct LayerNorm2d : nn::LayerNorm {
   }
 };
 
-struct Permute : nn::Module {
-  explicit Permute(const Dims& dims) : dims(dims) {}
-  Tensor forward(const Tensor& input) const override { return input.permute(dims); }
-  Dims dims;
-};
-
 // A depthwise 7x7 convolution and a small network of each position, scaled, beside the input.
 struct ConvNeXtBlock : nn::Module {
   ConvNeXtBlock(int64_t channels, double drop)
       : layer_scale(*this, "layer_scale", full({channels, 1, 1}, 1e-6)),
         stochastic_depth(*this, "stochastic_depth", drop) {
     block.push_back(nn::Conv2d(channels, channels, 7, {.padding = 3, .groups = channels}));
-    block.push_back(Permute({0, 2, 3, 1}));
+    block.push_back(detail::Permute({0, 2, 3, 1}));
     block.push_back(nn::LayerNorm(channels, {.eps = 1e-6}));
     block.push_back(nn::Linear(channels, 4 * channels));
     block.push_back(nn::GELU());
     block.push_back(nn::Linear(4 * channels, channels));
-    block.push_back(Permute({0, 3, 1, 2}));
+    block.push_back(detail::Permute({0, 3, 1, 2}));
   }
   Tensor forward(const Tensor& input) const override {
     return stochastic_depth(layer_scale * block(input)) + input;

@@ -13,6 +13,7 @@
 #include <aorta/models/segmentation.h>
 #include <aorta/models/shufflenet.h>
 #include <aorta/models/squeezenet.h>
+#include <aorta/models/swin_transformer.h>
 #include <aorta/models/unet.h>
 #include <aorta/models/unet_3d.h>
 #include <aorta/models/vgg.h>
@@ -155,6 +156,12 @@ constexpr Entry kEntries[] = {
     {"densenet201", imagenet<DenseNet, kDenseNet201>},
     {"googlenet", with_aux_logits<GoogLeNet>, true},
     {"inception_v3", with_aux_logits<Inception3>, true},
+    {"swin_t", imagenet<SwinTransformer, kSwinT>},
+    {"swin_s", imagenet<SwinTransformer, kSwinS>},
+    {"swin_b", imagenet<SwinTransformer, kSwinB>},
+    {"swin_v2_t", imagenet<SwinTransformer, kSwinV2T>},
+    {"swin_v2_s", imagenet<SwinTransformer, kSwinV2S>},
+    {"swin_v2_b", imagenet<SwinTransformer, kSwinV2B>},
     {"vit_b_16", vision_transformer<{}>},
     {"vit_b_32", vision_transformer<{.patch_size = 32}>},
     {"vit_l_16", vision_transformer<large_vision_transformer(16)>},

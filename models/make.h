@@ -20,7 +20,7 @@ struct ModelOptions {
 /// - mobilenet_v2, mobilenet_v3_large, mobilenet_v3_small, efficientnet_b0 to efficientnet_b7
 /// - densenet121, 161, 169 and 201, squeezenet1_0, squeezenet1_1
 /// - shufflenet_v2_x0_5, x1_0, x1_5 and x2_0, mnasnet0_5, 0_75, 1_0 and 1_3
-/// - googlenet, inception_v3
+/// - googlenet, inception_v3, swin_t, s and b, swin_v2_t, s and b
 /// - convnext_tiny, small, base and large, and of images of 224 x 224 vit_b_16, vit_b_32, vit_l_16
 ///   and vit_l_32
 ///

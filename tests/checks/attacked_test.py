@@ -25,7 +25,7 @@ NOT_ATTACKED = {
         "Axis BackwardOptions ConvolutionOptions ConvolutionTransposeOptions CsvDatasetOptions CsvOptions DataLoaderOptions "
         "DataParallelOptions ConvNeXtLayout DenseNetLayout EfficientNetLayout EllipsisIndex EmbeddingBagFunctionOptions EmbeddingBagOptions GeneratorState GridSampleOptions HistogramOptions "
         "ImageFolderOptions IstftOptions LsunOptions MachineSpeed MnistOptions NoneIndex NpzDatasetOptions PackHooks PadSizes PlotOptions ProbsOrLogits "
-        "ProgressOptions Roles SegmentationOptions SpectralNormOptions StatisticsOptions StftOptions TransformerOptions VideoResNetLayout VideoWriterOptions",
+        "ProgressOptions Roles SegmentationOptions SpectralNormOptions StatisticsOptions StftOptions SwinLayout TransformerOptions VideoResNetLayout VideoWriterOptions",
     "parameters of attacked functions, which make one of a tensor or a number": "Parameter Buffer",
     "bases and templates of attacked classes":
         "Activation AdaptivePool AdaptivePoolOf AvgPool AvgPoolOf BatchNorm BatchNormOf ChannelDropout ChannelDropoutOf "

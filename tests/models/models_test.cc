@@ -61,6 +61,11 @@ nn::AnyModule narrow(const Make& make_wide) {
   return clone(first);
 }
 
+// Maps of 11 x 13, 6 x 7, 3 x 4 and 2 x 2 windows' positions: padded ones, and ones of one window.
+SwinTransformer small_swin(int64_t window, SwinVersion version) {
+  return SwinTransformer({8, {2, 2, 2, 1}, {2, 2, 4, 4}, window, 0.5, version}, 5);
+}
+
 std::vector<Case> classifiers() {
   const ModelOptions ten{.num_classes = 10};
   const Shape large{2, 3, 64, 64};
@@ -112,6 +117,8 @@ std::vector<Case> classifiers() {
          return nn::AnyModule(ConvNeXt({{1, 2, 2, 1}, {6, 8, 10, 12}, 0.5}, 5));
        },
        large},
+      {"swin", [] { return nn::AnyModule(small_swin(3, SwinVersion::v1)); }, {2, 3, 44, 54}},
+      {"swin_v2", [] { return nn::AnyModule(small_swin(4, SwinVersion::v2)); }, {2, 3, 44, 54}},
       deeper("squeezenet1_0", ten, {2, 3, 31, 31}),
       named("squeezenet1_1", ten, {2, 3, 31, 31}),
       deeper("shufflenet_v2_x0_5", ten, large),
@@ -309,7 +316,7 @@ bool is_large(const std::string& name) {
       "resnet152",        "resnext101_32x8d",  "resnext101_64x4d", "wide_resnet50_2",
       "wide_resnet101_2", "alexnet",           "efficientnet_b7",  "convnext_base",
       "convnext_large",   "efficientnet_v2_l", "regnet_x_32gf",    "regnet_y_16gf",
-      "regnet_y_32gf",    "regnet_y_128gf"};
+      "regnet_y_32gf",    "regnet_y_128gf",    "swin_b",           "swin_v2_b"};
   return large.count(name) > 0 || name.starts_with("vgg") || name.starts_with("vit_");
 }
 

@@ -54,6 +54,19 @@ TEST(Models, SayWhichSizesTheyHave) {
               ShuffleNetV2(ShuffleNetV2Layout{{3, 4, 4, 4}});
             }),
             "ShuffleNetV2: channels of a stage must be even and positive, got 3");
+  const auto swin_error = [](const SwinLayout& layout) {
+    return error_of([&] { SwinTransformer{layout}; });
+  };
+  EXPECT_EQ(swin_error({0, {1, 1, 1, 1}, {1, 1, 1, 1}, 7}),
+            "SwinTransformer: embed_dim must be in [1, 2^20], got 0");
+  EXPECT_EQ(swin_error({6, {1, 1, 1, 1}, {1, 1, 5, 1}, 7}),
+            "SwinTransformer: num_heads must be positive and divide a stage's channels, got 5 for "
+            "24");
+  EXPECT_EQ(swin_error({6, {1, 1, -1, 1}, {1, 1, 1, 1}, 7}),
+            "SwinTransformer: depths must not be negative, got -1");
+  EXPECT_EQ(swin_error({6, {1, 1, 1, 1}, {1, 1, 1, 1}, 1, 0, SwinVersion::v2}),
+            "SwinTransformer: window_size must be in [1, 64], and above 1 in the second version, "
+            "got 1");
   const VisionTransformerOptions small{.image_size = 8,
                                        .patch_size = 4,
                                        .num_layers = 1,
@@ -107,6 +120,59 @@ TEST(Models, StartWithTheDistributionsOfTorchvision) {
   EXPECT_NEAR(deviation(vision.conv_proj.weight), 1 / std::sqrt(768.0), 1e-3);
   EXPECT_NEAR(deviation(vision.encoder.pos_embedding), 0.02, 2e-3);
   EXPECT_EQ(deviation(vision.class_token), 0);
+}
+
+Tensor part_of(const nn::Module& network, const std::string& name) {
+  for (const auto& [full, tensor] : network.state_dict())
+    if (full == name) return tensor.detach();
+  return {};
+}
+
+TEST(SwinTransformer, StartsWithTheDistributionsOfTorchvision) {
+  manual_seed(0);
+  const SwinTransformer first({32, {1, 1, 1, 1}, {2, 2, 2, 2}, 7}, 50),
+      second({32, {1, 1, 1, 1}, {2, 2, 2, 2}, 3, 0, SwinVersion::v2}, 50);
+  const auto deviation = [](const nn::Module& network, const std::string& name) {
+    const Tensor weight = part_of(network, name);
+    return std::sqrt(mean(weight * weight).item<double>());
+  };
+  const std::string attention = "features.1.0.attn.";
+  EXPECT_NEAR(deviation(first, attention + "relative_position_bias_table"), 0.02, 2e-3);
+  EXPECT_NEAR(deviation(first, attention + "qkv.weight"), 0.02, 1e-3);
+  EXPECT_NEAR(deviation(first, "features.1.0.mlp.0.weight"), 0.02, 1e-3);
+  EXPECT_EQ(deviation(first, "features.1.0.mlp.0.bias"), 0);
+  EXPECT_NEAR(deviation(second, "head.weight"), 0.02, 1e-3);
+  EXPECT_EQ(deviation(second, "head.bias"), 0);
+  EXPECT_NEAR(deviation(second, "features.2.reduction.weight"), 0.02, 1e-3);
+  EXPECT_NEAR(deviation(second, attention + "cpb_mlp.2.weight"), 0.02, 1e-3);
+  EXPECT_NEAR(deviation(second, attention + "logit_scale"), std::log(10.0), 1e-6);
+  // Distances of up to 2 positions, as 8 log2(4 d + 1) / log2(8) / 8.
+  const Tensor distances = part_of(second, attention + "relative_coords_table").select(0, 0);
+  const Tensor wanted = tensor({-1.0566417f, -0.7739760f, 0.f, 0.7739760f, 1.0566417f});
+  for (int64_t i = 0; i < 5; ++i) {
+    EXPECT_TRUE(allclose(distances.select(2, 0).select(1, i), wanted));
+    EXPECT_TRUE(allclose(distances.select(2, 1).select(0, i), wanted));
+  }
+}
+
+TEST(SwinTransformer, ItsSecondVersionBoundsTheScaleAndLeavesKeysWithoutBias) {
+  manual_seed(0);
+  SwinTransformer net({8, {2, 0, 0, 0}, {2, 2, 2, 2}, 2, 0, SwinVersion::v2}, 5);
+  net.eval();
+  const Tensor x = randn({2, 3, 24, 20});
+  const NoGradGuard no_grad;
+  const auto with_scale = [&](double scale) {
+    nn::init::constant_(part_of(net, "features.1.1.attn.logit_scale"), scale);
+    return net(x);
+  };
+  EXPECT_TRUE(equal(with_scale(6), with_scale(std::log(100.0))));
+  const Tensor before = with_scale(2);
+  EXPECT_FALSE(equal(before, with_scale(4)));
+  const Tensor bias = part_of(net, "features.1.1.attn.qkv.bias");
+  nn::init::constant_(bias.narrow(0, 8, 8), 3.0);
+  EXPECT_TRUE(equal(with_scale(2), before));
+  nn::init::constant_(bias.narrow(0, 0, 8), 3.0);
+  EXPECT_FALSE(equal(with_scale(2), before));
 }
 
 TEST(Models, RefuseBlocksThatNoConvolutionHas) {

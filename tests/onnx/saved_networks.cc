@@ -4,6 +4,7 @@
 #include <aorta/models/efficientnet.h>
 #include <aorta/models/make.h>
 #include <aorta/models/regnet.h>
+#include <aorta/models/swin_transformer.h>
 #include <aorta/models/vgg.h>
 #include <aorta/models/vision_transformer.h>
 #include <aorta/nn/init.h>
@@ -59,6 +60,15 @@ const std::vector<std::pair<std::string, std::function<nn::AnyModule()>>>& small
              {1, 3, 1, 8, 8, 1, true}, {4, 3, 2, 8, 16, 1, true}, {4, 3, 2, 16, 24, 1}};
          return nn::AnyModule(EfficientNet({1, 1, 0.2, 1e-3, 0.1, stages, 40}, 3));
        }},
+      {"small_swin",
+       [] {
+         return nn::AnyModule(SwinTransformer({8, {2, 2, 1, 1}, {2, 2, 4, 4}, 3}, 3));
+       }},
+      {"small_swin_v2",
+       [] {
+         return nn::AnyModule(
+             SwinTransformer({8, {2, 2, 1, 1}, {2, 2, 4, 4}, 3, 0, SwinVersion::v2}, 3));
+       }},
       {"small_regnet",
        [] {
          return nn::AnyModule(RegNet({4, 8, 8, 2, 8, 0.25}, 3));
@@ -71,7 +81,7 @@ bool is_classifier(const std::string& name) {
   static const std::set<std::string> families{
       "resnet",       "resnext", "wide_resnet", "alexnet",   "vgg",        "mobilenet",
       "efficientnet", "vit",     "densenet",    "convnext",  "squeezenet", "shufflenet_v",
-      "mnasnet",      "small_",  "regnet",      "googlenet", "inception"};
+      "mnasnet",      "small_",  "regnet",      "googlenet", "inception",  "swin_"};
   return std::any_of(families.begin(), families.end(),
                      [&](const std::string& family) { return name.starts_with(family); });
 }
@@ -108,6 +118,7 @@ Shape input_shape(const std::string& name) {
   if (name.find("unet") == 0) return {3, 32, 48};
   if (name == "r3d_18" || name == "mc3_18" || name == "r2plus1d_18") return {3, 4, 16, 16};
   if (name == "small_vision_transformer") return {3, 24, 24};
+  if (name.starts_with("small_swin")) return {3, 44, 54};
   if (name == "inception_v3") return {3, 75, 79};
   return {3, 33, 40};
 }

@@ -12,6 +12,7 @@
 #include <aorta/models/segmentation.h>
 #include <aorta/models/shufflenet.h>
 #include <aorta/models/squeezenet.h>
+#include <aorta/models/swin_transformer.h>
 #include <aorta/models/unet.h>
 #include <aorta/models/unet_3d.h>
 #include <aorta/models/video_resnet.h>
@@ -170,6 +171,17 @@ void add_networks(std::vector<Target>& targets) {
                 return RegNet(RegNetLayout{depth % 5, first % 100, std::fmod(slope, 20), step,
                                            group_width, squeeze},
                               3)(picture_or(x, good));
+              }),
+          of(
+              "SwinTransformer",
+              +[](int64_t width, int64_t depths, int64_t heads, int64_t window, bool second,
+                  bool good, const T& x) {
+                // Wide ones take long.
+                width = good ? 4 * std::abs(heads % 3) : width % 100;
+                return SwinTransformer(
+                    {width, layout_of<4>(depths), {heads % 3, heads % 3, 2, 2}, window % 10, 0,
+                     second ? SwinVersion::v2 : SwinVersion::v1},
+                    3)(picture_or(x, good));
               }),
           of(
               "ShuffleNetV2",
