@@ -99,6 +99,7 @@
 #include <aorta/models/inception.h>            // IWYU pragma: export
 #include <aorta/models/lenet.h>                // IWYU pragma: export
 #include <aorta/models/make.h>                 // IWYU pragma: export
+#include <aorta/models/maxvit.h>               // IWYU pragma: export
 #include <aorta/models/mlp.h>                  // IWYU pragma: export
 #include <aorta/models/mnasnet.h>              // IWYU pragma: export
 #include <aorta/models/mobilenet.h>            // IWYU pragma: export

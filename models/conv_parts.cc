@@ -19,6 +19,8 @@ nn::AnyModule activation_of(MapActivation activation) {
       return nn::SiLU();
     case MapActivation::hardswish:
       return nn::Hardswish();
+    case MapActivation::gelu:
+      return nn::GELU();
     default:
       fail("models", "activation must be one with a layer", static_cast<int>(activation));
   }

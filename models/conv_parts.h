@@ -10,7 +10,7 @@
 namespace aorta::models::detail {
 
 /// What stands behind a convolution and its norm.
-enum class MapActivation : uint8_t { none, relu, relu6, silu, hardswish };
+enum class MapActivation : uint8_t { none, relu, relu6, silu, hardswish, gelu };
 /// The activation as a layer: none and relu are errors, as the norm has them.
 nn::AnyModule activation_of(MapActivation activation);
 

@@ -6,6 +6,7 @@
 #include <aorta/models/inception.h>
 #include <aorta/models/lenet.h>
 #include <aorta/models/make.h>
+#include <aorta/models/maxvit.h>
 #include <aorta/models/mlp.h>
 #include <aorta/models/mnasnet.h>
 #include <aorta/models/mobilenet.h>
@@ -162,6 +163,7 @@ constexpr Entry kEntries[] = {
     {"swin_v2_t", imagenet<SwinTransformer, kSwinV2T>},
     {"swin_v2_s", imagenet<SwinTransformer, kSwinV2S>},
     {"swin_v2_b", imagenet<SwinTransformer, kSwinV2B>},
+    {"maxvit_t", imagenet<MaxVit, kMaxVitT>},
     {"vit_b_16", vision_transformer<{}>},
     {"vit_b_32", vision_transformer<{.patch_size = 32}>},
     {"vit_l_16", vision_transformer<large_vision_transformer(16)>},

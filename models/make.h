@@ -21,8 +21,8 @@ struct ModelOptions {
 /// - densenet121, 161, 169 and 201, squeezenet1_0, squeezenet1_1
 /// - shufflenet_v2_x0_5, x1_0, x1_5 and x2_0, mnasnet0_5, 0_75, 1_0 and 1_3
 /// - googlenet, inception_v3, swin_t, s and b, swin_v2_t, s and b
-/// - convnext_tiny, small, base and large, and of images of 224 x 224 vit_b_16, vit_b_32, vit_l_16
-///   and vit_l_32
+/// - convnext_tiny, small, base and large, and of images of 224 x 224 vit_b_16, vit_b_32, vit_l_16,
+///   vit_l_32, vit_h_14 and maxvit_t
 ///
 /// Others of images: mlp (784, 128, classes), lenet5, fcn_resnet50, fcn_resnet101,
 /// deeplabv3_resnet50, deeplabv3_resnet101, unet, unet_small (16 channels at first). Of clips:

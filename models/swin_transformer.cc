@@ -1,11 +1,11 @@
 #include <aorta/core/ops/attention.h>
 #include <aorta/core/ops/creation.h>
-#include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/normalization.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/rearrange.h>
+#include <aorta/models/attention_parts.h>
 #include <aorta/models/conv_parts.h>
 #include <aorta/models/swin_transformer.h>
 #include <aorta/nn/activation.h>
@@ -24,17 +24,6 @@ struct SwinStage {
   int64_t channels, heads, window;
   SwinVersion version;
 };
-
-// Where each pair of positions of a window finds its distance in a table of (2 window - 1)^2.
-Tensor pair_distances(int64_t window) {
-  const int64_t span = 2 * window - 1, positions = window * window;
-  std::vector<int64_t> places;
-  for (int64_t i = 0; i < positions; ++i)
-    for (int64_t j = 0; j < positions; ++j)
-      places.push_back((i / window - j / window + window - 1) * span + i % window - j % window +
-                       window - 1);
-  return tensor(places);
-}
 
 // The distances of the table on a logarithmic scale, (1, 2 window - 1, 2 window - 1, 2): what the
 // second version's small network sees.
@@ -125,24 +114,21 @@ struct WindowAttention : nn::Module {
   nn::Sequential cpb_mlp{*this, "cpb_mlp"};  // v2: of a distance, a number a head
 };
 
-Tensor distance_table(const SwinStage& stage) {
-  if (stage.version == SwinVersion::v2) return {};
-  const int64_t span = 2 * stage.window - 1;
-  const Tensor table = empty({span * span, stage.heads});
-  return nn::init::trunc_normal_(table, {.std = 0.02});
-}
-
 WindowAttention::WindowAttention(const SwinStage& stage, int64_t shift)
     : stage(stage),
       shift(shift),
-      relative_position_bias_table(*this, "relative_position_bias_table", distance_table(stage)),
+      relative_position_bias_table(*this, "relative_position_bias_table",
+                                   stage.version == SwinVersion::v1
+                                       ? detail::distance_table(stage.window, stage.heads)
+                                       : Tensor()),
       logit_scale(
           *this, "logit_scale",
           stage.version == SwinVersion::v2 ? full({stage.heads, 1, 1}, std::log(10.0)) : Tensor()),
       relative_coords_table(
           *this, "relative_coords_table",
           stage.version == SwinVersion::v2 ? log_distances(stage.window) : Tensor()),
-      relative_position_index(*this, "relative_position_index", pair_distances(stage.window)),
+      relative_position_index(*this, "relative_position_index",
+                              detail::pair_distances(stage.window).flatten()),
       qkv(*this, "qkv", stage.channels, 3 * stage.channels),
       proj(*this, "proj", stage.channels, stage.channels) {
   if (stage.version == SwinVersion::v1) return;
@@ -156,10 +142,7 @@ Tensor WindowAttention::position_bias() const {
   const bool is_v2 = stage.version == SwinVersion::v2;
   const Tensor table = is_v2 ? cpb_mlp(relative_coords_table).reshape({-1, stage.heads})
                              : static_cast<const Tensor&>(relative_position_bias_table);
-  const int64_t positions = stage.window * stage.window;
-  const Tensor bias = index_select(table, 0, relative_position_index)
-                          .reshape({positions, positions, stage.heads})
-                          .permute({2, 0, 1});
+  const Tensor bias = detail::distance_bias(table, relative_position_index);
   return is_v2 ? 16 * sigmoid(bias) : bias;
 }
 

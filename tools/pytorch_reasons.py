@@ -326,7 +326,7 @@ OTHERWISE = {
     },
     "torchvision.models": {
         "*": "`models::make(\"resnet18\")`, with torchvision's names: the families of resnet, resnext, wide_resnet, alexnet, vgg, "
-             "mobilenet, efficientnet, regnet, densenet, googlenet, inception_v3, squeezenet, shufflenet_v2, mnasnet, convnext, vit and swin; others are written of layers",
+             "mobilenet, efficientnet, regnet, densenet, googlenet, inception_v3, squeezenet, shufflenet_v2, mnasnet, convnext, vit, swin and maxvit; others are written of layers",
     },
     "torchvision.transforms": {
         "Compose": "`data::Transforms{data::ToFloat{}, data::Normalize{...}}`",

@@ -24,7 +24,7 @@ NOT_ATTACKED = {
     "options, which attacked functions are given in braces":
         "Axis BackwardOptions ConvolutionOptions ConvolutionTransposeOptions CsvDatasetOptions CsvOptions DataLoaderOptions "
         "DataParallelOptions ConvNeXtLayout DenseNetLayout EfficientNetLayout EllipsisIndex EmbeddingBagFunctionOptions EmbeddingBagOptions GeneratorState GridSampleOptions HistogramOptions "
-        "ImageFolderOptions IstftOptions LsunOptions MachineSpeed MnistOptions NoneIndex NpzDatasetOptions PackHooks PadSizes PlotOptions ProbsOrLogits "
+        "ImageFolderOptions IstftOptions LsunOptions MachineSpeed MaxVitLayout MnistOptions NoneIndex NpzDatasetOptions PackHooks PadSizes PlotOptions ProbsOrLogits "
         "ProgressOptions Roles SegmentationOptions SpectralNormOptions StatisticsOptions StftOptions SwinLayout TransformerOptions VideoResNetLayout VideoWriterOptions",
     "parameters of attacked functions, which make one of a tensor or a number": "Parameter Buffer",
     "bases and templates of attacked classes":

@@ -117,6 +117,11 @@ std::vector<Case> classifiers() {
          return nn::AnyModule(ConvNeXt({{1, 2, 2, 1}, {6, 8, 10, 12}, 0.5}, 5));
        },
        large},
+      {"maxvit",
+       [] {
+         return nn::AnyModule(MaxVit({8, {8, 8, 12, 16}, {1, 2, 1, 1}, 4, 2, 0.5, 64}, 5));
+       },
+       {3, 3, 64, 64}},
       {"swin", [] { return nn::AnyModule(small_swin(3, SwinVersion::v1)); }, {2, 3, 44, 54}},
       {"swin_v2", [] { return nn::AnyModule(small_swin(4, SwinVersion::v2)); }, {2, 3, 44, 54}},
       deeper("squeezenet1_0", ten, {2, 3, 31, 31}),

@@ -67,6 +67,21 @@ TEST(Models, SayWhichSizesTheyHave) {
   EXPECT_EQ(swin_error({6, {1, 1, 1, 1}, {1, 1, 1, 1}, 1, 0, SwinVersion::v2}),
             "SwinTransformer: window_size must be in [1, 64], and above 1 in the second version, "
             "got 1");
+  const auto maxvit_error = [](int64_t head_dim, int64_t partition, int64_t size) {
+    return error_of([&] { MaxVit({4, {4, 4, 4, 4}, {1, 1, 1, 1}, head_dim, partition, 0, size}); });
+  };
+  EXPECT_EQ(maxvit_error(0, 1, 32),
+            "MaxVit: stem_channels, head_dim, partition_size and input_size must be positive, got "
+            "4, 0, 1 and 32");
+  EXPECT_EQ(maxvit_error(3, 1, 32),
+            "MaxVit: a block's channels must be at least 4, and a multiple of head_dim, got 4 for "
+            "3");
+  EXPECT_EQ(maxvit_error(4, 2, 32),
+            "MaxVit: partition_size must divide the size of each block's maps, got 2 for 1");
+  EXPECT_EQ(error_of([] {
+              MaxVit({4, {4, 4, 4, 4}, {0, 0, 0, 0}, 4, 1, 0, 32})(zeros({1, 3, 32, 33}));
+            }),
+            "MaxVit: input must be (N, 3, input_size, input_size), got [1,3,32,33] for 32");
   const VisionTransformerOptions small{.image_size = 8,
                                        .patch_size = 4,
                                        .num_layers = 1,
@@ -153,6 +168,23 @@ TEST(SwinTransformer, StartsWithTheDistributionsOfTorchvision) {
     EXPECT_TRUE(allclose(distances.select(2, 0).select(1, i), wanted));
     EXPECT_TRUE(allclose(distances.select(2, 1).select(0, i), wanted));
   }
+}
+
+TEST(MaxVit, StartsWithTheDistributionsOfTorchvision) {
+  manual_seed(0);
+  const MaxVit net({32, {32, 32, 32, 32}, {1, 1, 1, 1}, 16, 7}, 50);
+  const auto deviation = [&](const std::string& name) {
+    const Tensor weight = part_of(net, name);
+    return std::sqrt(mean(weight * weight).item<double>());
+  };
+  const std::string layer = "blocks.1.layers.0.layers.";
+  EXPECT_NEAR(deviation("stem.1.0.weight"), 0.02, 1e-3);
+  EXPECT_EQ(deviation("stem.1.0.bias"), 0);
+  EXPECT_NEAR(deviation(layer + "MBconv.layers.conv_c.weight"), 0.02, 1e-3);
+  EXPECT_NEAR(deviation(layer + "grid_attention.attn_layer.1.relative_position_bias_table"), 0.02,
+              2e-3);
+  EXPECT_NEAR(deviation(layer + "grid_attention.mlp_layer.1.weight"), 0.02, 1e-3);
+  EXPECT_NEAR(deviation("classifier.5.weight"), 0.02, 1e-3);
 }
 
 TEST(SwinTransformer, ItsSecondVersionBoundsTheScaleAndLeavesKeysWithoutBias) {

@@ -3,6 +3,7 @@
 #include <aorta/models/convnext.h>
 #include <aorta/models/efficientnet.h>
 #include <aorta/models/make.h>
+#include <aorta/models/maxvit.h>
 #include <aorta/models/regnet.h>
 #include <aorta/models/swin_transformer.h>
 #include <aorta/models/vgg.h>
@@ -69,6 +70,10 @@ const std::vector<std::pair<std::string, std::function<nn::AnyModule()>>>& small
          return nn::AnyModule(
              SwinTransformer({8, {2, 2, 1, 1}, {2, 2, 4, 4}, 3, 0, SwinVersion::v2}, 3));
        }},
+      {"small_maxvit",
+       [] {
+         return nn::AnyModule(MaxVit({8, {8, 8, 12, 16}, {1, 1, 1, 1}, 4, 2, 0, 64}, 3));
+       }},
       {"small_regnet",
        [] {
          return nn::AnyModule(RegNet({4, 8, 8, 2, 8, 0.25}, 3));
@@ -79,9 +84,10 @@ const std::vector<std::pair<std::string, std::function<nn::AnyModule()>>>& small
 
 bool is_classifier(const std::string& name) {
   static const std::set<std::string> families{
-      "resnet",       "resnext", "wide_resnet", "alexnet",   "vgg",        "mobilenet",
-      "efficientnet", "vit",     "densenet",    "convnext",  "squeezenet", "shufflenet_v",
-      "mnasnet",      "small_",  "regnet",      "googlenet", "inception",  "swin_"};
+      "resnet",     "resnext",      "wide_resnet", "alexnet",  "vgg",
+      "mobilenet",  "efficientnet", "vit",         "densenet", "convnext",
+      "squeezenet", "shufflenet_v", "mnasnet",     "small_",   "regnet",
+      "googlenet",  "inception",    "swin_",       "maxvit"};
   return std::any_of(families.begin(), families.end(),
                      [&](const std::string& family) { return name.starts_with(family); });
 }
@@ -118,6 +124,7 @@ Shape input_shape(const std::string& name) {
   if (name.find("unet") == 0) return {3, 32, 48};
   if (name == "r3d_18" || name == "mc3_18" || name == "r2plus1d_18") return {3, 4, 16, 16};
   if (name == "small_vision_transformer") return {3, 24, 24};
+  if (name == "small_maxvit") return {3, 64, 64};
   if (name.starts_with("small_swin")) return {3, 44, 54};
   if (name == "inception_v3") return {3, 75, 79};
   return {3, 33, 40};
@@ -149,7 +156,8 @@ SavedNetwork model_network(const std::string& name) {
     if (is_in_block && is(".weight") && tensor.dim() == 1)
       uniform_(tensor.detach(), is_reset ? 0.6 : 0.3, is_reset ? 0.9 : 0.7);
     // Heads of zeros, and depthwise convolutions, whose first weights leave little of the input.
-    if (is_reset && tensor.dim() > 1) nn::init::kaiming_normal_(tensor);
+    if (is_reset && tensor.dim() > 1 && tensor.dtype() == DType::f32)
+      nn::init::kaiming_normal_(tensor);
   }
   return image_network(module, input_shape(name));
 }

@@ -4,6 +4,7 @@
 #include <aorta/models/googlenet.h>
 #include <aorta/models/lenet.h>
 #include <aorta/models/make.h>
+#include <aorta/models/maxvit.h>
 #include <aorta/models/mlp.h>
 #include <aorta/models/mnasnet.h>
 #include <aorta/models/mobilenet.h>
@@ -171,6 +172,17 @@ void add_networks(std::vector<Target>& targets) {
                 return RegNet(RegNetLayout{depth % 5, first % 100, std::fmod(slope, 20), step,
                                            group_width, squeeze},
                               3)(picture_or(x, good));
+              }),
+          of(
+              "MaxVit",
+              +[](int64_t width, int64_t layers, int64_t head, int64_t partition, int64_t size,
+                  bool good, const T& x) {
+                // Wide and large ones take long.
+                width = good ? 4 : width % 100;
+                size = good ? 32 : size % 100;
+                return MaxVit({width, {width, width, 4, 8}, layout_of<4>(layers), head % 5,
+                               partition % 3, 0, size},
+                              3)(good ? ones({2, 3, 32, 32}) : x);
               }),
           of(
               "SwinTransformer",

@@ -41,7 +41,7 @@ MORE = ["core/device.h", "core/dtype.h", "core/number.h", "core/random.h", "core
 OF_USERS = ["core/ops", "data/datasets", "distributions", "models", "nn", "optim"]
 NOT_IN_AORTA_H = ["core/ops/copy.h", "core/ops/gamma_point.h", "core/ops/indexed_plan.h", "core/ops/rank_reduction.h",
                 "core/ops/total_norm.h", "core/ops/update.h", "data/datasets/echo_tables.h",
-                "distributions/formulas.h", "distributions/gamma_functions.h", "models/conv_parts.h",
+                "distributions/formulas.h", "distributions/gamma_functions.h", "models/attention_parts.h",
                 "nn/graph_layout.h", "nn/module_hooks.h", "nn/packed_sizes.h", "nn/parametrization_list.h", "nn/reduced_loss.h", "optim/group.h",
                 "optim/multi_tensor.h", "optim/oracle_gtest.h", "optim/oracle_mistakes.h", "optim/oracle_schedules.h",
                 "optim/wolfe.h"]
