@@ -350,9 +350,11 @@ std::vector<Node*> BackwardPass::expect(std::span<const Edge> places) {
 void BackwardPass::arrive(std::span<const Edge> places, std::span<const Tensor> gradients) {
   as_pass_of_thread([&] {
     for (size_t i = 0; i < places.size(); ++i) {
-      Visit& visit = *find(*places[i].node);
-      deliver(visit, places[i].output, gradients[i]);
-      finish_edge(visit);
+      Visit* const visit = find(*places[i].node);
+      check(visit && visit->missing > 0, "backward", "a gradient must be expected",
+            places[i].node->description());
+      deliver(*visit, places[i].output, gradients[i]);
+      finish_edge(*visit);
     }
     run_ready();
   });

@@ -200,6 +200,7 @@ void MpiMailbox::work() {
   } catch (const RankError& error) {
     handlers_.ended(error);
   } catch (const std::exception& error) {
+    link_.end(error.what());
     handlers_.ended(RankError(error.what()));
   }
 }

@@ -1,9 +1,10 @@
+#include <aorta/autograd/grad_mode.h>
 #include <aorta/core/clock.h>
-#include <aorta/core/grad_mode.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/process/mailbox.h>
 #include <aorta/core/process/process_group.h>
 #include <aorta/rpc/autograd_context.h>
+#include <aorta/rpc/letter_head.h>
 #include <aorta/rpc/rpc.h>
 #include <aorta/rpc/worker_table.h>
 
@@ -20,58 +21,21 @@ namespace aorta::distributed::rpc {
 namespace detail {
 namespace {
 
-enum class Kind : uint8_t { call, value, failure, holds, goodbye };
-
-// What a letter begins with. The autograd context of the call, and the number that its tensors with
-// gradients are known by; the process and the count of holds that are meant.
-struct Head {
-  Kind kind = Kind::call;
-  int64_t call = 0;
-  RRefId rref = {};
-  int64_t context = 0, number = 0;
-  int rank = 0, count = 0;
-  int64_t generation = 0;  // that of the sender's init_rpc(): others' letters come too late
-  template <class Visit>
-  void fields(Visit&& visit) {
-    visit(kind, call, rref, context, number, rank, count, generation);
-  }
-};
-
-// How a tensor goes: where to, and whether its gradient comes back.
-struct Passenger {
-  bool is_there = false, requires_grad = false;
-  Device device;
-};
-
-void write_passenger(ArgumentWriter& writer, const Passenger& one) {
-  Portable<bool>::write(writer, one.is_there);
-  Portable<bool>::write(writer, one.requires_grad);
-  Portable<std::string>::write(writer, to_string(one.device));
-}
-
-Passenger read_passenger(ArgumentReader& reader) {
-  Passenger one;
-  one.is_there = Portable<bool>::read(reader);
-  one.requires_grad = Portable<bool>::read(reader);
-  one.device = Device(Portable<std::string>::read(reader));
-  return one;
-}
-
-// A writer of bytes alone.
-std::string bytes_of(const std::function<void(ArgumentWriter& writer)>& write) {
-  ArgumentWriter writer;
-  write(writer);
-  return writer.text();
-}
-
 // Counts the calls of init_rpc(), which all processes make together.
-int64_t next_generation() {
-  static std::atomic<int64_t> count{0};
-  return ++count;
-}
+std::atomic<int64_t> generations{0};
 
 // Whether this is the thread that receives letters: it waits for nothing.
 thread_local bool receives_letters = false;
+
+// A callback belongs to the context in which it was registered, whoever runs it.
+futures::detail::Callback carried(futures::detail::Callback callback) {
+  return [callback = std::move(callback), context = autograd::detail::current_context(),
+          records = grad_enabled()] {
+    const autograd::detail::ContextScope scope(context);
+    const AutoGradMode mode(records);
+    callback();
+  };
+}
 
 struct Value {
   std::map<int, int64_t> holds;  // by process; fewer than none where a later message was faster
@@ -107,8 +71,10 @@ class MailAgent final : public Agent {
   };
 
   void send(int to, Head head, CallWriter& writer);
+  void send_away(int to, Letter letter);
+  bool queue(std::function<void()> work);
   void deliver(int to, Letter letter, bool keeps);
-  void receive(int from, Letter letter);
+  bool receive(int from, Letter letter);
   void serve(int from, const Head& head, std::string_view text, std::vector<Tensor> tensors);
   std::vector<Tensor> unpack(int from, const Head& head, ArgumentReader& reader,
                              std::vector<Tensor> tensors);
@@ -134,7 +100,7 @@ class MailAgent final : public Agent {
   std::map<int64_t, Call> waiting_;
   std::map<RRefId, Value> values_;
   std::deque<std::function<void()>> jobs_;
-  int idle_ = 0, running_ = 0, waits_ = 0;  // threads
+  int idle_ = 0, running_ = 0, waits_ = 0, senders_ = 0;  // threads
   bool stops_ = false;
   std::optional<Failure> ended_;
   std::set<int> gone_;  // processes that have ended without shutdown()
@@ -146,9 +112,10 @@ class MailAgent final : public Agent {
 };
 
 MailAgent::MailAgent(const std::string& name, const RpcOptions& options)
-    : options_(options), generation_(next_generation()) {
+    : options_(options), generation_(++generations) {
   group_ = world().duplicate();
   rank_ = group_->rank();
+  futures::detail::carry = carried;
   table_ = std::make_unique<WorkerTable>(*group_, name, options);
 }
 
@@ -159,8 +126,7 @@ void MailAgent::start() {
       .received =
           [this](int from, Letter letter) {
             receives_letters = true;
-            ++received_;
-            receive(from, std::move(letter));
+            if (receive(from, std::move(letter))) ++received_;
           },
       .ended = [this](const RankError& error) { end(Failure::of(error)); }};
   watch_ = std::thread([this] { watch_deadlines(); });
@@ -177,20 +143,23 @@ void MailAgent::send(int to, Head head, CallWriter& writer) {
   check(writer.refusal().empty(), "rpc", "an argument or result must be portable",
         writer.refusal());
   const bool records = head.context != 0 && grad_enabled();
+  const bool must_not = grad_enabled() && autograd::detail::is_in_pass();
   std::vector<Passenger> passengers;
   std::vector<Tensor> with_gradients;
   Letter letter;
-  for (const auto& [tensor, is_alone] : writer.tensors()) {
+  for (const Tensor& tensor : writer.tensors()) {
     Passenger one;
     one.is_there = tensor.defined();
     if (one.is_there) {
+      check(!must_not || !tensor.requires_grad(), "rpc",
+            "a call with gradients can't be made in a backward pass (autograd::checkpoint)",
+            "a tensor that requires one");
       one.requires_grad = records && tensor.requires_grad();
       if (one.requires_grad) with_gradients.push_back(tensor);
       if (!tensor.device().is_cpu()) one.device = table_->target(tensor.device(), rank_, to);
       const Tensor host = tensor.detach().cpu().contiguous();
-      // The memory of others may be written before the letter has left.
-      const bool is_shared = host.shares_storage(tensor) && !is_alone;
-      letter.tensors.push_back(is_shared ? host.clone() : host);
+      // Others may write the memory before the letter has left.
+      letter.tensors.push_back(host.shares_storage(tensor) ? host.clone() : host);
     }
     passengers.push_back(one);
   }
@@ -203,24 +172,43 @@ void MailAgent::send(int to, Head head, CallWriter& writer) {
     for (const Passenger& one : passengers) write_passenger(bytes, one);
   });
   letter.bytes += writer.text();
-  if (to == rank_) return receive(rank_, std::move(letter));
-  std::shared_ptr<Mailbox> mailbox;
+  if (to == rank_) {
+    receive(rank_, std::move(letter));
+  } else {
+    send_away(to, std::move(letter));
+  }
+  writer.was_sent();
+}
+
+// leave() waits until nobody is in here.
+void MailAgent::send_away(int to, Letter letter) {
+  Mailbox* mailbox = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (!mailbox_) ended_->raise();
-    mailbox = mailbox_;
+    if (!mailbox_)
+      ended_.value_or(Failure{"rpc: init_rpc() must have returned, got a call"}).raise();
+    mailbox = mailbox_.get();
+    ++senders_;
   }
   ++sent_;
+  std::exception_ptr error;
   try {
     mailbox->send(to, std::move(letter));
   } catch (...) {
     --sent_;
-    throw;
+    error = std::current_exception();
   }
+  {
+    const std::lock_guard lock(mutex_);
+    --senders_;
+  }
+  changed_.notify_all();
+  if (error) std::rethrow_exception(error);
 }
 
 void MailAgent::call(CallWriter& writer, const To& to, Answer answer, const RRefId& rref) {
   const double timeout = to.timeout() < 0 ? options_.rpc_timeout : to.timeout();
+  check(timeout <= 1e9, "rpc", "a timeout must be at most 1e9 s", timeout);
   const int64_t number = ++calls_;
   {
     const std::lock_guard lock(mutex_);
@@ -238,13 +226,17 @@ void MailAgent::call(CallWriter& writer, const To& to, Answer answer, const RRef
           .context = autograd::detail::current_context()},
          writer);
   } catch (...) {
-    const std::lock_guard lock(mutex_);
-    waiting_.erase(number);
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.erase(number);
+    }
+    changed_.notify_all();
     throw;
   }
 }
 
 void MailAgent::reply(CallWriter& writer, int64_t number, int64_t context) {
+  const AutoGradMode mode(true);  // whoever completes a future that was returned
   send(writer.to(), {.kind = Kind::value, .call = number, .context = context}, writer);
 }
 
@@ -268,18 +260,18 @@ std::vector<Tensor> MailAgent::unpack(int from, const Head& head, ArgumentReader
     if (one.requires_grad) with_gradients.push_back(all.back());
   }
   if (head.number != 0)
-    autograd::detail::note_received(head.context, from, head.number, with_gradients,
-                                    head.kind == Kind::value);
+    autograd::detail::note_received(head.context, from, head.number, with_gradients);
   return all;
 }
 
-void MailAgent::receive(int from, Letter letter) {
+// Whether the letter is of this time; it has been dealt with, and may be counted.
+bool MailAgent::receive(int from, Letter letter) {
   auto kept = std::make_shared<Letter>(std::move(letter));
   ArgumentReader reader(kept->bytes);
   const auto head = Portable<Head>::read(reader);
-  if (head.generation != generation_) return;
-  if (head.kind == Kind::goodbye) return lose(from);
-  if (head.kind == Kind::holds) return count_holds(head.rref, head.rank, head.count);
+  if (head.generation != generation_) return false;
+  if (head.kind == Kind::goodbye) return lose(from), true;
+  if (head.kind == Kind::holds) return count_holds(head.rref, head.rank, head.count), true;
   // Before anything that is sent later is looked at, the caller has its hold on what the call
   // makes, and the call one of its own.
   if (head.kind == Kind::call && head.rref.number != 0) {
@@ -289,12 +281,13 @@ void MailAgent::receive(int from, Letter letter) {
   const auto work = [this, from, head, kept, rest = reader.rest()] {
     serve(from, head, rest, std::move(kept->tensors));
   };
-  if (head.kind == Kind::call) return post(work);
+  if (head.kind == Kind::call) return queue(work), true;
   // Callbacks may wait, and this thread may be the one that receives what they wait for.
   if (receives_letters)
     futures::detail::callbacks_go_to = [this](auto callback) { post(callback); };
   work();
   futures::detail::callbacks_go_to = nullptr;
+  return true;
 }
 
 void MailAgent::serve(int from, const Head& head, std::string_view text,
@@ -305,6 +298,7 @@ void MailAgent::serve(int from, const Head& head, std::string_view text,
     const Failure failure{Portable<std::string>::read(reader)};
     return finish_call(head.call, nullptr, &failure);
   }
+  if (head.kind == Kind::call && head.context != 0) autograd::detail::join_context(head.context);
   ArgumentReader passengers(text);
   std::optional<Failure> failure;
   std::optional<CallReader> reader;
@@ -325,7 +319,7 @@ void MailAgent::serve(int from, const Head& head, std::string_view text,
     if (failure) failure->raise();
     reinterpret_cast<Serve>(reader->function())(*reader, reply);
   } catch (...) {
-    if (makes) value_of(head.rref).set_current_exception();
+    if (makes && !value_of(head.rref).done()) value_of(head.rref).set_current_exception();
     reply_failure(from, head.call, Failure::current());
   }
 }
@@ -344,38 +338,56 @@ void MailAgent::finish_call(int64_t number, CallReader* reader, const Failure* f
   answer(reader, failure);
 }
 
+// Behind the end there is nobody else to do it.
 void MailAgent::post(std::function<void()> work) {
-  const std::lock_guard lock(mutex_);
-  if (stops_) return;
-  jobs_.push_back(std::move(work));
-  add_thread();
+  if (!queue(work)) work();
+}
+
+bool MailAgent::queue(std::function<void()> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stops_) return false;
+    jobs_.push_back(std::move(work));
+    add_thread();
+  }
   changed_.notify_all();
+  return true;
 }
 
 // Threads that wait for what other calls will bring don't count, or those might never run.
 void MailAgent::add_thread() {
-  if (static_cast<int>(jobs_.size()) > idle_ && !stops_ &&
+  if (static_cast<int>(jobs_.size()) > idle_ &&
       static_cast<int>(threads_.size()) - waits_ < options_.num_worker_threads)
     threads_.emplace_back([this] { work(); });
 }
 
 void MailAgent::work() {
-  futures::detail::waits = [this](bool begins) {
-    const std::lock_guard lock(mutex_);
-    waits_ += begins ? 1 : -1;
-    if (begins) add_thread();
-  };
+  const futures::detail::WaitHooks hooks{.waits =
+                                             [this](bool begins) {
+                                               const std::lock_guard lock(mutex_);
+                                               waits_ += begins ? 1 : -1;
+                                               if (begins) add_thread();
+                                             },
+                                         .check =
+                                             [this] {
+                                               const std::lock_guard lock(mutex_);
+                                               if (ended_) ended_->raise();
+                                             }};
+  futures::detail::wait_hooks = &hooks;
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;
     changed_.wait(lock, [this] { return stops_ || !jobs_.empty(); });
     --idle_;
     if (jobs_.empty()) return;
-    const auto job = std::move(jobs_.front());
-    jobs_.pop_front();
-    ++running_;
-    lock.unlock();
-    job();
+    {
+      // What it holds may call this agent at its end.
+      const auto job = std::move(jobs_.front());
+      jobs_.pop_front();
+      ++running_;
+      lock.unlock();
+      job();
+    }
     lock.lock();
     --running_;
     changed_.notify_all();
@@ -408,15 +420,30 @@ Future<std::shared_ptr<void>> MailAgent::value_of(const RRefId& id) {
   return values_[id].place;
 }
 
+// All that waits fails before any callback runs, which may wait for another of them.
 void MailAgent::end(const Failure& failure) {
   std::map<int64_t, Call> waiting;
+  std::vector<Future<std::shared_ptr<void>>> places;
   {
     const std::lock_guard lock(mutex_);
     if (!ended_) ended_ = failure;
     waiting.swap(waiting_);
+    for (const auto& [id, value] : values_)
+      if (!value.place.done()) places.push_back(value.place);
   }
   changed_.notify_all();
+  std::vector<futures::detail::Callback> callbacks;
+  futures::detail::callbacks_go_to = [&](auto callback) { callbacks.push_back(callback); };
   for (auto& [number, call] : waiting) call.answer(nullptr, &failure);
+  for (const auto& place : places) {
+    try {
+      failure.raise();
+    } catch (const Error& error) {
+      if (!place.done()) place.set_exception(error);
+    }
+  }
+  futures::detail::callbacks_go_to = nullptr;
+  for (const auto& callback : callbacks) post(callback);
 }
 
 Failure MailAgent::failure_of_leaving(int worker) const {
@@ -425,14 +452,14 @@ Failure MailAgent::failure_of_leaving(int worker) const {
 }
 
 void MailAgent::lose(int worker) {
-  std::vector<Answer> lost;
+  std::vector<Answer> lost, given_up;
   {
     const std::lock_guard lock(mutex_);
     gone_.insert(worker);
     if (waits_for_all_) group_->abort(failure_of_leaving(worker).text);
     std::erase_if(waiting_, [&](auto& one) {
       if (one.second.to != worker) return false;
-      if (!one.second.given_up) lost.push_back(std::move(one.second.answer));
+      (one.second.given_up ? given_up : lost).push_back(std::move(one.second.answer));
       return true;
     });
   }
@@ -467,6 +494,7 @@ void MailAgent::watch_deadlines() {
       lock.unlock();
       for (auto& [answer, failure] : answers)
         post([answer, failure] { answer(nullptr, &failure); });
+      answers.clear();
       changed_.notify_all();
       lock.lock();
     } else if (next == 0) {
@@ -498,7 +526,7 @@ void MailAgent::wait_for_all() {
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return ended_ || is_idle(); });
-      if (ended_) return;
+      if (ended_) ended_->raise();
     }
     group_->barrier(kForever);
     bool idle = false;
@@ -528,8 +556,10 @@ void MailAgent::leave() {
   }
   end({"rpc: a call must come before the process's shutdown(), got one behind it"});
   std::shared_ptr<Mailbox> mailbox;
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   mailbox.swap(mailbox_);
+  changed_.wait(lock, [this] { return senders_ == 0; });
+  lock.unlock();
 }
 
 void MailAgent::stop() {
@@ -542,10 +572,20 @@ void MailAgent::stop() {
   changed_.notify_all();
   deadline_changed_.notify_all();
   if (watch_.joinable()) watch_.join();
-  for (std::thread& thread : threads_) thread.join();
+  for (;;) {  // a thread that waits may have added another one
+    std::vector<std::thread> threads;
+    {
+      const std::lock_guard lock(mutex_);
+      threads.swap(threads_);
+    }
+    if (threads.empty()) break;
+    for (std::thread& thread : threads) thread.join();
+  }
   leave();
   autograd::detail::forget_contexts();
-  const std::map<RRefId, Value> values = std::exchange(values_, {});
+  std::map<RRefId, Value> values;
+  const std::lock_guard lock(mutex_);
+  values.swap(values_);
 }
 
 }  // namespace

@@ -83,6 +83,8 @@ class Hold {
 
   const RRefId& id() const { return id_; }
   int owner() const { return owner_; }
+  /// This process's agent; throws where the value was another one's, which has ended.
+  std::shared_ptr<Agent> agent(const char* op) const;
 
  private:
   const std::weak_ptr<Agent> agent_;
@@ -94,20 +96,19 @@ class Hold {
 class CallWriter final : public ArgumentWriter {
  public:
   explicit CallWriter(int to) : to_(to) {}
+  /// Takes back what was passed, unless it was sent.
+  ~CallWriter() override;
   bool takes(const Tensor& tensor) override;
   /// Gives the receiver a hold of its own.
   void pass(const Hold& hold);
+  void was_sent() { passed_.clear(); }
   int to() const { return to_; }
-  /// A tensor that was taken, and whether nobody else could write its memory.
-  struct Taken {
-    Tensor tensor;
-    bool is_alone;
-  };
-  const std::vector<Taken>& tensors() const { return tensors_; }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
 
  private:
   const int to_;
-  std::vector<Taken> tensors_;
+  std::vector<Tensor> tensors_;
+  std::vector<std::pair<RRefId, int>> passed_;  // with the owner
 };
 
 class CallReader final : public ArgumentReader {

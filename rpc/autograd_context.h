@@ -26,10 +26,12 @@ class ContextScope {
 int64_t unique_number();
 /// These tensors, which require gradients, go to `rank`: the number that they are known by.
 int64_t note_sent(int64_t context, int rank, std::span<const Tensor> tensors);
-/// They have come from `rank`, under that number, with a call or an answer; their gradients will go
-/// back there.
-void note_received(int64_t context, int rank, int64_t number, std::span<const Tensor> tensors,
-                   bool is_answer);
+/// They have come from `rank`, under that number; their gradients will go back there.
+void note_received(int64_t context, int rank, int64_t number, std::span<const Tensor> tensors);
+/// A call of this context has come.
+void join_context(int64_t context);
+/// Whether this thread runs a context's backward pass.
+bool is_in_pass();
 /// Forgets the contexts of a group that has ended.
 void forget_contexts();
 

@@ -59,6 +59,7 @@ class Context {
 
  private:
   void add_gradients();
+  void check_no_hook(const char* op);
 
   const int64_t id_;
   std::mutex mutex_;
@@ -153,10 +154,20 @@ int64_t Context::note_sent(int rank, std::span<const Tensor> tensors) {
 
 std::vector<Edge> Context::places_of(int64_t number) {
   const std::lock_guard lock(mutex_);
-  return places_.at(number);
+  const auto found = places_.find(number);
+  check(found != places_.end(), "backward",
+        "what the loss depends on must have been sent in the same context", "another one's");
+  return found->second;
+}
+
+// A hook that a pass runs holds the context, which is locked.
+void Context::check_no_hook(const char* op) {
+  check(running() != this, op, "it isn't for hooks and functions of a backward pass",
+        "a call there");
 }
 
 Future<void> Context::expect(const Pass& pass, std::span<const Edge> places) {
+  check_no_hook("backward");
   const std::lock_guard lock(mutex_);
   if (now_.number != pass.number) {
     now_ = pass;
@@ -206,13 +217,15 @@ void Context::add_gradients() {
           "run where gradients belong to a context",
           "such a hook of a leaf ", node->outputs()[0].shape);
     auto& [kept, sum] = gradients_[node.get()];
-    sum = sum.defined() ? sum + gradient : gradient;
+    const bool is_own = gradient.is_contiguous() && gradient.storage()->use_count() == 1;
+    sum = sum.defined() ? sum + gradient : is_own ? gradient : gradient.clone();
     kept = node;
   }
   leaves_.clear();
 }
 
 Gradients::ByNode Context::gradients() {
+  check_no_hook("get_gradients");
   const std::lock_guard lock(mutex_);
   return gradients_;
 }
@@ -244,7 +257,13 @@ void end_context(int64_t id) {
     contexts().by_id.erase(found);
   }
   const detail::ContextScope none(0);
-  for (const int rank : context->workers()) rpc::rpc_async<&end_context>(rank, id);
+  for (const int rank : context->workers()) {
+    try {
+      rpc::rpc_async<&end_context>(rank, id);
+    } catch (const Error&) {
+      // That one is gone, and what it knew with it.
+    }
+  }
 }
 
 }  // namespace
@@ -262,14 +281,17 @@ int64_t unique_number() {
   return (int64_t{get_rank()} << kBits) + ++count;
 }
 
+void join_context(int64_t context) { make_context(context); }
+
+bool is_in_pass() { return Context::running() != nullptr; }
+
 int64_t note_sent(int64_t context, int rank, std::span<const Tensor> tensors) {
-  return make_context(context)->note_sent(rank, tensors);
+  const std::shared_ptr<Context> found = find_context(context);
+  return found ? found->note_sent(rank, tensors) : 0;  // it has ended
 }
 
-void note_received(int64_t context, int rank, int64_t number, std::span<const Tensor> tensors,
-                   bool is_answer) {
-  if (is_answer && !find_context(context)) return;  // it came too late
-  make_context(context);
+void note_received(int64_t context, int rank, int64_t number, std::span<const Tensor> tensors) {
+  if (!find_context(context)) return;  // it came too late
   const Ref<Node> node = ReceiveNode::make(rank, number, tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i)
     aorta::autograd::set_history(tensors[i], node, static_cast<uint32_t>(i));

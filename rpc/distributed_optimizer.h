@@ -74,8 +74,16 @@ class LocalOptimizer {
       before.push_back(parameter.grad());
       parameter.set_grad(gradients.contains(parameter) ? gradients[parameter] : Tensor());
     }
-    optimizer_.step();
-    for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i].set_grad(before[i]);
+    const auto give_back = [&] {
+      for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i].set_grad(before[i]);
+    };
+    try {
+      optimizer_.step();
+    } catch (...) {
+      give_back();
+      throw;
+    }
+    give_back();
   }
 
  private:

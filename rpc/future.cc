@@ -1,10 +1,13 @@
 #include <aorta/rpc/future.h>
 
+#include <chrono>
+
 namespace aorta::futures::detail {
 
 thread_local std::function<void(Callback callback)> callbacks_go_to;
 
-thread_local std::function<void(bool begins)> waits;
+thread_local const WaitHooks* wait_hooks = nullptr;
+std::atomic<Callback (*)(Callback callback)> carry = nullptr;
 
 Failure Failure::of(const std::exception& error) {
   const auto* const rank = dynamic_cast<const RankError*>(&error);
@@ -33,15 +36,29 @@ bool StateBase::done() const {
 
 void StateBase::wait() const {
   if (done()) return;
-  if (waits) waits(true);
-  {
+  const WaitHooks* const hooks = wait_hooks;
+  if (!hooks) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return done_; });
+    return changed_.wait(lock, [this] { return done_; });
   }
-  if (waits) waits(false);
+  hooks->waits(true);
+  try {
+    for (bool is_done = false; !is_done;) {
+      {
+        std::unique_lock lock(mutex_);
+        is_done = changed_.wait_for(lock, std::chrono::milliseconds(50), [this] { return done_; });
+      }
+      if (!is_done) hooks->check();
+    }
+  } catch (...) {
+    hooks->waits(false);
+    throw;
+  }
+  hooks->waits(false);
 }
 
 void StateBase::when_done(Callback callback) {
+  if (const auto carrier = carry.load()) callback = carrier(std::move(callback));
   {
     const std::lock_guard lock(mutex_);
     if (!done_) return callbacks_.push_back(std::move(callback));

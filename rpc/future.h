@@ -2,6 +2,7 @@
 
 #include <aorta/core/comm.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -36,8 +37,14 @@ using Callback = std::function<void()>;
 /// Where the callbacks of futures that this thread completes run; empty: at once, on the thread.
 extern thread_local std::function<void(Callback callback)> callbacks_go_to;
 
-/// What this thread does when it begins and when it ends to wait for a future.
-extern thread_local std::function<void(bool begins)> waits;
+/// What a thread that serves others does beside.
+struct WaitHooks {
+  std::function<void(bool begins)> waits;  // for a future, as it begins and as it ends
+  std::function<void()> check;             // throws when nobody will complete any
+};
+extern thread_local const WaitHooks* wait_hooks;
+/// What makes a callback run as the thread that registers it would; null: nothing does.
+extern std::atomic<Callback (*)(Callback callback)> carry;
 
 /// What all futures share; the value's place is in State.
 class StateBase {
@@ -126,7 +133,11 @@ class Future {
     using Result = std::invoke_result_t<Function&, const Future&>;
     Future<Result> result;
     state_->when_done([self = *this, result, function = std::move(function)]() mutable {
-      detail::set_from(result, [&] { return function(self); });
+      try {
+        detail::set_from(result, [&] { return function(self); });
+      } catch (const Error&) {
+        // Somebody else has completed it.
+      }
     });
     return result;
   }

@@ -10,6 +10,8 @@ namespace detail {
 namespace {
 
 std::mutex agent_mutex;
+// Letters may be under way that nobody waits for.
+bool ended_at_once = false;
 
 // Never destroyed, for a program's end waits for no thread that serves a call.
 std::shared_ptr<Agent>& agent_of_process() {
@@ -32,6 +34,12 @@ void check_name(const std::string& name) {
 Hold::Hold(std::shared_ptr<Agent> agent, const RRefId& id, int owner)
     : agent_(agent), id_(id), owner_(owner) {}
 
+std::shared_ptr<Agent> Hold::agent(const char* op) const {
+  std::shared_ptr<Agent> agent = Agent::get(op);
+  check(agent == agent_.lock(), op, "a reference is of use until shutdown()", "one from before it");
+  return agent;
+}
+
 Hold::~Hold() {
   const std::shared_ptr<Agent> agent = agent_.lock();
   if (!agent) return;
@@ -43,14 +51,23 @@ Hold::~Hold() {
 }
 
 bool CallWriter::takes(const Tensor& tensor) {
-  const bool is_alone =
-      tensor.defined() && tensor.impl().count.load() == 1 && tensor.storage()->use_count() == 1;
-  tensors_.push_back({tensor, is_alone});
+  tensors_.push_back(tensor);
   return true;
 }
 
 void CallWriter::pass(const Hold& hold) {
-  Agent::get("RRef")->change_holds(hold.id(), hold.owner(), to_, 1);
+  hold.agent("RRef")->change_holds(hold.id(), hold.owner(), to_, 1);
+  passed_.emplace_back(hold.id(), hold.owner());
+}
+
+CallWriter::~CallWriter() {
+  for (const auto& [id, owner] : passed_) {
+    try {
+      Agent::get("RRef")->change_holds(id, owner, to_, -1);
+    } catch (const std::exception&) {
+      // The group has ended, or this process's part; so does the value.
+    }
+  }
 }
 
 std::optional<Tensor> CallReader::taken() {
@@ -89,6 +106,8 @@ void init_rpc(const Text& name, const RpcOptions& options) {
   {
     const std::lock_guard lock(detail::agent_mutex);
     check(!detail::agent_of_process(), "init_rpc", "it is called once", "a second time");
+    check(!detail::ended_at_once, "init_rpc", "shutdown(false) must have been the last call of rpc",
+          "another one");
   }
   const std::shared_ptr<detail::Agent> agent = detail::Agent::make(name, options);
   {
@@ -106,13 +125,20 @@ void init_rpc(const Text& name, const RpcOptions& options) {
         if (last) last->leave();
       },
       nullptr);
-  agent->start();
+  try {
+    agent->start();
+  } catch (...) {
+    agent->stop();
+    const std::lock_guard lock(detail::agent_mutex);
+    detail::agent_of_process() = nullptr;
+    throw;
+  }
 }
 
 void shutdown(bool graceful) {
   const std::shared_ptr<detail::Agent> agent = detail::Agent::get("shutdown");
-  check(!futures::detail::waits, "shutdown", "it is for the program, not for a call that is served",
-        "a call");
+  check(!futures::detail::wait_hooks, "shutdown",
+        "it is for the program, not for a call that is served", "a call");
   std::exception_ptr error;
   try {
     if (graceful) agent->wait_for_all();
@@ -123,6 +149,7 @@ void shutdown(bool graceful) {
   {
     const std::lock_guard lock(detail::agent_mutex);
     detail::agent_of_process() = nullptr;
+    detail::ended_at_once = !graceful;
   }
   if (error) std::rethrow_exception(error);
 }

@@ -14,8 +14,8 @@
 // A function's arguments and result are portable values (core/process/portable.h): numbers, text,
 // tensors, containers of them, structs that list their members, references to values of other
 // processes (RRef). It has no default arguments and takes none by a reference through which it
-// could write. A tensor arrives contiguous; a call waits for nothing of the tensors that it has
-// sent: they are copied unless nobody else has their memory. What a function throws, the caller
+// could write. A tensor arrives contiguous; the sender may write it as soon as the call
+// returns. What a function throws, the caller
 // throws, behind the worker's name. A function that returns a Future is answered when that is done
 // (PyTorch's async_execution), and keeps no thread waiting until then.
 
@@ -56,6 +56,10 @@ struct Signature<R (C::*)(Ps...)> : Signature<R (*)(Ps...)> {
 };
 template <class C, class R, class... Ps>
 struct Signature<R (C::*)(Ps...) const> : Signature<R (C::*)(Ps...)> {};
+template <class C, class R, class... Ps>
+struct Signature<R (C::*)(Ps...) noexcept> : Signature<R (C::*)(Ps...)> {};
+template <class C, class R, class... Ps>
+struct Signature<R (C::*)(Ps...) const noexcept> : Signature<R (C::*)(Ps...)> {};
 template <auto function>
 using arguments_t = typename Signature<decltype(function)>::Arguments;
 template <auto function>
@@ -110,7 +114,7 @@ void keep_value(const Reply& reply, Make&& make) {
       place.set_result(std::shared_ptr<void>(std::make_shared<T>(make())));
     }
   } catch (...) {
-    place.set_current_exception();
+    if (!place.done()) place.set_current_exception();
   }
   reply.with([] {});
 }

@@ -31,16 +31,16 @@ class RRef {
   }
 
   WorkerInfo owner() const {
-    return detail::Agent::get("RRef")->workers()[static_cast<size_t>(hold_->owner())];
+    return hold_->agent("RRef")->workers()[static_cast<size_t>(hold_->owner())];
   }
   std::string owner_name() const { return owner().name; }
-  bool is_owner() const { return detail::Agent::get("RRef")->rank() == hold_->owner(); }
+  bool is_owner() const { return hold_->agent("RRef")->rank() == hold_->owner(); }
 
   /// The value itself, at its owner alone, once it is there; throws what making it has thrown.
   T& local_value() const {
     check(is_owner(), "RRef", "local_value() is for the owner alone",
           "a call on another worker than ", owner_name());
-    return *std::static_pointer_cast<T>(detail::Agent::get("RRef")->value_of(hold_->id()).wait());
+    return *std::static_pointer_cast<T>(hold_->agent("RRef")->value_of(hold_->id()).wait());
   }
   /// A copy of the value; throws what making it has thrown. Seconds; negative: rpc_timeout.
   T to_here(double timeout = -1) const {
@@ -80,7 +80,7 @@ class RRef {
         *this, detail::arguments_t<method>(std::forward<Args>(args)...));
   }
   static Future<T> copy(const RRef& self) {
-    const auto value = detail::Agent::get("RRef")->value_of(self.hold_->id());
+    const auto value = self.hold_->agent("RRef")->value_of(self.hold_->id());
     return value.then(
         [self](const auto& done) { return *std::static_pointer_cast<T>(done.value()); });
   }

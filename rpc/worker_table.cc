@@ -49,8 +49,10 @@ WorkerTable::WorkerTable(Communicator& group, const std::string& name, const Rpc
             worker.name, " of rank ", other.id, " and of rank ", rank);
     workers_.push_back(worker);
   }
-  for (const auto& [worker, devices] : mine)
-    check(std::any_of(workers_.begin(), workers_.end(),
+  for (const auto& maps : maps_)
+    for (const auto& [worker, devices] : maps)
+      check(
+          std::any_of(workers_.begin(), workers_.end(),
                       [&, &wanted = worker](const WorkerInfo& one) { return one.name == wanted; }),
           "init_rpc", "device_maps must name workers", worker);
 }
@@ -63,6 +65,7 @@ const WorkerTable::Map& WorkerTable::map(int from, int to) const {
 }
 
 Device WorkerTable::target(Device device, int from, int to) const {
+  if (from == to) return device;
   const std::string here = to_string(device);
   for (const auto& [mine, theirs] : map(from, to))
     if (mine == here) return Device(theirs);

@@ -147,6 +147,29 @@ void half_used() {
   must_be_close(sum_of_weights(context.id()), of_weight, "the used half's weights");
 }
 
+// Calls of callbacks are in the context, whether these run at once or later.
+Tensor slow_layer(const Tensor& x) {
+  usleep(20'000);
+  return layer(x);
+}
+void callbacks() {
+  if (rank() != 0) return;
+  for (const bool late : {false, true}) {
+    const Tensor x = numbers({2, 4}, 14).requires_grad_();
+    const dist_autograd::context context;
+    const auto first =
+        late ? rpc::rpc_async<&slow_layer>(next_name(), x) : rpc::rpc_async<&layer>(next_name(), x);
+    if (!late) first.wait();
+    const auto second = first.then(
+        [](const auto& done) { return rpc::rpc_sync<&layer>(name_of(0), done.value()); });
+    dist_autograd::backward(context.id(), {second.wait().sum()});
+    const auto [of_x, of_weight] =
+        alone(x, [](const Tensor& input) { return layer(layer(input)).sum(); });
+    must_be_close(dist_autograd::get_gradients(context.id())[x], of_x, "a callback's input");
+    must_be_close(sum_of_weights(context.id()), of_weight, "a callback's weights");
+  }
+}
+
 // Several passes, and several roots, of one context add up.
 void passes() {
   if (rank() != 0) return;
@@ -306,9 +329,10 @@ void trains() {
 }
 
 const std::pair<const char*, void (*)()> kScenes[] = {
-    {"chain", chain},         {"diamonds", diamonds}, {"unused", unused},
-    {"half_used", half_used}, {"passes", passes},     {"contexts", contexts},
-    {"faults", faults},       {"ends", ends},         {"trains", trains},
+    {"chain", chain},         {"diamonds", diamonds},   {"unused", unused},
+    {"half_used", half_used}, {"callbacks", callbacks}, {"passes", passes},
+    {"contexts", contexts},   {"faults", faults},       {"ends", ends},
+    {"trains", trains},
 };
 
 }  // namespace

@@ -59,6 +59,15 @@ class Rpc(unittest.TestCase):
     def test_callbacks_may_wait(self):
         self.check(2, "callbacks")
 
+    def test_what_a_callback_holds(self):
+        self.check(2, "dropped")
+
+    def test_gradients_through_callbacks(self):
+        self.graph("callbacks", 1, 2)
+
+    def test_a_value_whose_maker_is_killed(self):
+        self.fails(2, "killed_maker", 137, r"^ranks: every process must live, got one that has ended, rank 1 ")
+
     def test_a_process_serves_until_all_are_done(self):
         self.check(3, "serves_at_its_end")
 

@@ -298,6 +298,27 @@ void callbacks() {
   }
 }
 
+// What a callback alone holds ends with it, on whichever thread that is.
+void dropped() {
+  if (rank() != 0) return;
+  std::vector<Future<size_t>> sizes;
+  for (int i = 0; i < 50; ++i)
+    sizes.push_back(rpc::rpc_async<&own_ones>("worker1", 3).then([](const auto& done) {
+      return done.value().size();
+    }));
+  for (const size_t count : futures::wait_all(sizes)) must(count == 3, "all must come");
+  must(soon([] { return rpc::rpc_sync<&live>("worker1") == 0; }), "what nobody has must end");
+}
+
+// A value that never comes, for who would set it is killed.
+Future<int> never() { return Future<int>(); }
+void killed_maker() {
+  if (rank() == 1) pause(0.3), raise(SIGKILL);
+  const rpc::RRef<int> value = rpc::remote<&never>(0);
+  if (rank() == 0) value.local_value();
+  value.to_here(0);
+}
+
 // A server is in shutdown() while others work for longer than any call waits.
 void serves_at_its_end() {
   if (rank() == 1) {
@@ -314,6 +335,8 @@ void behind_the_end() {
   must_say(error_of([] { rpc::rpc_sync<&rank>(0); }),
            "rpc_async: rpc::init_rpc() must have been called, got no call of it");
   rpc::init_rpc(name_of(size() - 1 - rank()));  // other names
+  must_say(error_of([&] { kept.local_value(); }),
+           "RRef: a reference is of use until shutdown(), got one from before it");
   must(rpc::rpc_sync<&rank>("worker0") == size() - 1, "a second time must be like the first");
 }
 
@@ -343,6 +366,8 @@ const std::pair<const char*, void (*)()> kScenes[] = {
     {"many", many},
     {"later", later},
     {"callbacks", callbacks},
+    {"dropped", dropped},
+    {"killed_maker", killed_maker},
     {"serves_at_its_end", serves_at_its_end},
     {"behind_the_end", behind_the_end},
     {"killed", killed},
