@@ -109,7 +109,8 @@ class ExamplesCase(unittest.TestCase):
 class Examples(ExamplesCase):
     def test_every_example_is_run_and_short(self):
         sources = {name[:-3] for name in os.listdir("examples") if name.endswith(".cc")}
-        self.assertEqual(sources | {"matmul"}, set(PROGRAMS))
+        missing = {"parameter_server"} - set(PROGRAMS)  # where there is no MPI
+        self.assertEqual(sources - missing | {"matmul"}, set(PROGRAMS))
         tests = {name[len("test_"):] for name in dir(self)}
         self.assertLessEqual(sources, tests)
         for name in sources:
@@ -123,6 +124,15 @@ class Examples(ExamplesCase):
             steps = re.findall(r"^(\d) .* error |^(\d) .*lacks the instructions$", output, re.M)
             self.assertEqual([first or second for first, second in steps], list("1234567899"), output)
             self.assertIn("every step is right", output)
+
+    @unittest.skipUnless("parameter_server" in PROGRAMS, "there is no MPI")
+    def test_parameter_server(self):
+        # One process that calls itself; //tests/rpc runs three.
+        output = self.run_program("parameter_server", "200")
+        losses = self.numbers(r"server, step \d+: loss (\S+)", output)
+        self.assertEqual(len(losses), 2)
+        self.assertLess(losses[-1], 0.3)  # at first log 2
+        self.assertGreater(self.numbers(r"server: (\S+) % right", output)[0], 90)
 
     def test_resume(self):
         def weights(name):
