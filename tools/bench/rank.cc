@@ -11,7 +11,6 @@
 #include <aorta/core/process/process_group.h>
 #include <aorta/nn/parallel/fully_shard.h>
 #include <aorta/nn/transformer.h>
-#include <aorta/rpc/distributed_autograd.h>
 #include <aorta/rpc/rpc.h>
 #include <aorta/tools/bench/sides.h>
 #include <aorta/tools/bench/steps.h>
@@ -31,8 +30,7 @@ Training training_of(const std::string& name, const std::vector<int64_t>& sizes)
   if (name == "mlp") return mlp_training(sizes.at(0));
   if (name == "deeplab") return deeplab_training(sizes.at(0), sizes.at(1), false);
   if (name == "char_gpt") return char_gpt_training(sizes.at(0), sizes.at(1), sizes.at(2));
-  fail("rank", "the work must be all_reduce, rpc, rpc_gradient, mlp, deeplab or char_gpt", "'",
-       name, "'");
+  fail("rank", "the work must be all_reduce, rpc, mlp, deeplab or char_gpt", "'", name, "'");
 }
 
 // A training step, or a collective.
@@ -49,23 +47,16 @@ Step all_reduce_of(int64_t elements) {
 
 Tensor negative(const Tensor& x) { return -x; }
 
-// A call of the next rank, there and back; and with its gradient.
-Step call_of(int64_t elements, bool has_gradient) {
-  const int next = (distributed::get_rank() + 1) % distributed::get_world_size();
+// A call of the next rank, there and back.
+Step call_of(int64_t elements) {
   static const bool begun = [] {
     distributed::rpc::init_rpc("worker" + std::to_string(distributed::get_rank()));
     return true;
   }();
   check(begun, "rank", "calls must be possible", begun);
+  const int next = (distributed::get_rank() + 1) % distributed::get_world_size();
   const Tensor tensor = make({elements}, -1, 1, distributed::get_rank());
-  if (!has_gradient) return [=] { return distributed::rpc::rpc_sync<&negative>(next, tensor); };
-  tensor.requires_grad_();
-  return [=] {
-    const distributed::autograd::context context;
-    const Tensor result = distributed::rpc::rpc_sync<&negative>(next, tensor);
-    distributed::autograd::backward(context.id(), {result.sum()});
-    return distributed::autograd::get_gradients(context.id())[tensor];
-  };
+  return [=] { return distributed::rpc::rpc_sync<&negative>(next, tensor); };
 }
 
 // What is called of a network whose parameters are divided, each layer of a transformer by itself.
@@ -89,8 +80,7 @@ Step step_of(const std::string& text) {
   std::vector<int64_t> sizes;
   for (int64_t size = 0; words >> size;) sizes.push_back(size);
   if (name == "all_reduce") return all_reduce_of(sizes.at(0));
-  if (name == "rpc") return call_of(sizes.at(0), false);
-  if (name == "rpc_gradient") return call_of(sizes.at(0), true);
+  if (name == "rpc") return call_of(sizes.at(0));
   const auto training = std::make_shared<Training>(training_of(name, sizes));
   std::shared_ptr<nn::DistributedDataParallel<nn::AnyModule>> parallel;
   if (!is_sharded) {
