@@ -14,10 +14,10 @@
 // A function's arguments and result are portable values (core/process/portable.h): numbers, text,
 // tensors, containers of them, structs that list their members, references to values of other
 // processes (RRef). It has no default arguments and takes none by a reference through which it
-// could write. A tensor arrives contiguous; the sender may write it as soon as the call
-// returns. What a function throws, the caller
-// throws, behind the worker's name. A function that returns a Future is answered when that is done
-// (PyTorch's async_execution), and keeps no thread waiting until then.
+// could write. A tensor arrives contiguous; the sender may write it as soon as the call returns.
+// What a function throws, the caller throws, behind the worker's name. A function that returns a
+// Future is answered when that is done (PyTorch's async_execution), and keeps no thread waiting
+// until then.
 
 namespace aorta::distributed::rpc {
 

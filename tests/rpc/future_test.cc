@@ -1,4 +1,5 @@
 #include <aorta/rpc/future.h>
+#include <aorta/tests/error_text.h>
 
 #include <gtest/gtest.h>
 
@@ -6,16 +7,6 @@
 
 namespace aorta::futures {
 namespace {
-
-template <class Work>
-std::string error_of(Work&& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Future, HasItsValueWhenItIsSet) {
   const Future<int> future;

@@ -5,6 +5,7 @@
 #include <aorta/nn/parallel/distributed_data_parallel.h>
 #include <aorta/rpc/distributed_optimizer.h>
 #include <aorta/rpc/remote_module.h>
+#include <aorta/tests/rpc/workers.h>
 #include <aorta/tests/same_bits.h>
 
 #include <cstdio>
@@ -15,27 +16,6 @@ namespace {
 using namespace aorta;
 namespace rpc = distributed::rpc;
 namespace dist_autograd = distributed::autograd;
-
-void must(bool right, const std::string& what) { check(right, "graphs", what, "another"); }
-
-template <class Work>
-std::string error_of(Work&& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-void must_say(const std::string& said, const std::string& wanted) {
-  check(said == wanted, "graphs", "the error must be \"" + wanted + '"', said);
-}
-
-std::string name_of(int of) { return "worker" + std::to_string(of); }
-int rank() { return distributed::get_rank(); }
-int size() { return distributed::get_world_size(); }
-std::string next_name() { return name_of((rank() + 1) % size()); }
 
 Tensor numbers(const Shape& shape, uint64_t seed) {
   Generator random(seed);

@@ -2,6 +2,7 @@
 #include <aorta/aorta.h>
 #include <aorta/core/process/process_group.h>
 #include <aorta/rpc/rref.h>
+#include <aorta/tests/rpc/workers.h>
 #include <aorta/tests/same_bits.h>
 
 #include <signal.h>
@@ -19,27 +20,6 @@ namespace {
 using namespace aorta;
 namespace rpc = distributed::rpc;
 using rpc::Future;
-
-void must(bool right, const std::string& what) { check(right, "scenes", what, "another"); }
-
-template <class Work>
-std::string error_of(Work&& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-void must_say(const std::string& said, const std::string& wanted) {
-  check(said == wanted, "scenes", "the error must be \"" + wanted + '"', said);
-}
-
-int rank() { return distributed::get_rank(); }
-int size() { return distributed::get_world_size(); }
-std::string name_of(int of) { return "worker" + std::to_string(of); }
-std::string next_name() { return name_of((rank() + 1) % size()); }
 
 void pause(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
