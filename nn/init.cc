@@ -2,12 +2,13 @@
 #include <aorta/autograd/shard.h>
 #include <aorta/core/called_op.h>
 #include <aorta/core/check.h>
-#include <aorta/core/eigen.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/linalg.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
+#include <aorta/core/ops/view.h>
 #include <aorta/nn/init.h>
 
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 
@@ -229,17 +230,10 @@ const Tensor& orthogonal_(const Tensor& tensor, double gain, Generator* generato
     const int64_t rows = whole.size(0), columns = whole.numel() / rows;
     const int64_t tall = std::max(rows, columns), narrow = std::min(rows, columns);
     const Tensor normal = randn({tall, narrow}, {.dtype = DType::f64}, generator);
-    const Eigen::MatrixXd a = eigen_matrix<double>(normal);
-    const Eigen::HouseholderQR<Eigen::MatrixXd> qr(a);
-    Eigen::MatrixXd q = qr.householderQ() * Eigen::MatrixXd::Identity(tall, narrow);
+    const linalg::QR parts = linalg::qr(normal);
     // The signs of R's diagonal make the distribution uniform (Mezzadri 2006).
-    for (Eigen::Index i = 0; i < q.cols(); ++i) {
-      if (qr.matrixQR()(i, i) < 0) q.col(i) *= -1;
-    }
-    if (rows < columns) q.transposeInPlace();
-    const Tensor values = empty({rows, columns}, {.dtype = DType::f64});
-    eigen_matrix<double>(values) = gain * q;
-    whole.copy_(values.view(whole.shape()));
+    const Tensor q = parts.Q * sign(diagonal(parts.R)) * gain;
+    whole.copy_((rows < columns ? q.transpose(0, 1) : q).reshape(whole.shape()));
   });
 }
 
