@@ -170,11 +170,11 @@ Tensor ConvTranspose::operator()(const Tensor& input, const Dims& output_size) c
   return call_module(*this, input, output_size);
 }
 
-Tensor ConvTranspose::forward(const Tensor& input, const Dims& output_size) const {
+Tensor ConvTranspose::forward(const Tensor& input, const Dims& wanted) const {
   const std::string name = type_name();
-  check(output_size.size() == spatial && input.dim() > spatial, name,
-        "output_size must have a size for each spatial dimension", output_size, " for input ",
-        input.shape());
+  check((wanted.size() == spatial || wanted.size() == input.dim()) && input.dim() > spatial, name,
+        "output_size must have the spatial sizes or all", wanted, " for input ", input.shape());
+  const Dims output_size = std::span(wanted.end() - spatial, wanted.end());
   Dims output_padding;
   for (int d = 0; d < spatial; ++d) {
     const int64_t stride = options.stride[d];

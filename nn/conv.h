@@ -94,7 +94,8 @@ class ConvTranspose : public Module {
  public:
   Tensor forward(const Tensor& input) const override;
   Tensor operator()(const Tensor& input) const { return Module::operator()(input); }
-  /// The output with these spatial sizes, of those that the convolution makes one.
+  /// The output with these spatial sizes, of those that the convolution makes one; or a whole
+  /// shape, `x.shape()`, whose last sizes count.
   Tensor operator()(const Tensor& input, const Dims& output_size) const;
   Tensor forward(const Tensor& input, const Dims& output_size) const;
   std::string type_name() const override;

@@ -27,6 +27,7 @@ Gemm product_of(const ConvolutionArgs& args) {
 bool takes_product(const ConvolutionArgs& args) {
   for (const ConvDim& dim : args.dims) {
     if (dim.kernel != 1 || dim.stride != 1 || dim.padding != 0) return false;
+    if (dim.input != dim.output) return false;  // by the output_padding of a transposed one
   }
   if (args.groups > 1) return false;
   const bool pairs = gemm_kind(args.dtype) == GemmKind::bf16;

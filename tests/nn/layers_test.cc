@@ -274,5 +274,38 @@ TEST(Activations, InPlace) {
   expect_in_place<Threshold>(0.1, 5);
 }
 
+// torch.conv_transpose1d(ones(3, C, 2), ones(C, 1, 1), bias=[5], output_padding=1, dilation=2):
+// what output_padding adds to a kernel of one tap, which no input reaches, is the bias.
+TEST(ConvTranspose, OutputPaddingOfOneTapIsTheBias) {
+  for (const int64_t channels : {2, 64}) {
+    const Tensor x = ones({3, channels, 2}).requires_grad_();
+    const Tensor y = aorta::conv_transpose1d(x, ones({channels, 1, 1}), tensor({5.0F}),
+                                             {.output_padding = 1, .dilation = 2});
+    const float sum_of_channels = static_cast<float>(channels) + 5;
+    std::vector<float> wanted;
+    for (int i = 0; i < 3; ++i) wanted.insert(wanted.end(), {sum_of_channels, sum_of_channels, 5});
+    EXPECT_EQ(y.to_vector<float>(), wanted);
+    sum(y * tensor({1, 2, 3})).backward();
+    std::vector<float> slopes;
+    for (int64_t i = 0; i < 3 * channels; ++i) slopes.insert(slopes.end(), {1, 2});
+    EXPECT_EQ(x.grad().to_vector<float>(), slopes);
+  }
+}
+
+// torch.nn.ConvTranspose2d(16, 16, 3, stride=2, padding=1)(h, output_size=x.size()), of PyTorch's
+// own example: a whole shape stands for its spatial sizes.
+TEST(ConvTranspose, TakesAWholeShapeAsOutputSize) {
+  const ConvTranspose2d up(4, 4, 3, {.stride = 2, .padding = 1});
+  const Tensor h = rand({1, 4, 6, 6}), wanted = up(h, {12, 11});
+  EXPECT_EQ(wanted.shape(), Shape({1, 4, 12, 11}));
+  EXPECT_TRUE(near(up(h, Shape{1, 4, 12, 11}), wanted, 0));
+  EXPECT_TRUE(near(up(h[0], Shape{4, 12, 11}), wanted[0], 1e-6));
+  EXPECT_EQ(error_of([&] {
+              up(h, {4, 12, 11});
+            }),
+            "ConvTranspose2d: output_size must have the spatial sizes or all, got [4,12,11] for "
+            "input [1,4,6,6]");
+}
+
 }  // namespace
 }  // namespace aorta::nn
