@@ -112,12 +112,9 @@ PReLU::PReLU(Module& owner, const char* name, const PReLUOptions& options) : PRe
 void PReLU::reset_parameters() { init::constant_(weight, init); }
 Tensor PReLU::forward(const Tensor& input) const {
   check_given({{"input", input}});
-  if (weight.numel() == 1) return prelu(input, weight);
-  check(input.dim() >= 2 && input.size(1) == weight.numel(), "PReLU",
+  check(weight.numel() == 1 || (input.dim() >= 2 && input.size(1) == weight.numel()), "PReLU",
         "input must have a channel for each weight", input.shape(), " for ", weight.numel());
-  Shape shape = Dims::filled(input.dim(), 1);
-  shape[1] = weight.numel();
-  return prelu(input, weight.view(shape));
+  return prelu(input, weight);
 }
 std::string PReLU::extra_repr() const { return fmt::format("num_parameters={}", weight.numel()); }
 

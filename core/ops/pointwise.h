@@ -318,7 +318,8 @@ Tensor igammac_(const Tensor& input, const Operand& other);
 Tensor logaddexp(const Operand& input, const Operand& other);
 /// log2(2^input + 2^other).
 Tensor logaddexp2(const Operand& input, const Operand& other);
-/// input where it is above 0, else weight * input.
+/// input where it is above 0, else weight * input. A weight (C) belongs to the channels of an input
+/// (N, C, *); any other broadcasts.
 Tensor prelu(const Operand& input, const Operand& weight);
 Tensor prelu_(const Tensor& input, const Operand& weight);
 /// input == other, as bool.

@@ -287,9 +287,21 @@ Tensor logaddexp(const Operand& input, const Operand& other) {
 Tensor logaddexp2(const Operand& input, const Operand& other) {
   return binary<scalar::Logaddexp2>(input, other);
 }
+// A vector of weights as it broadcasts: one for each channel, the second dimension.
+static Tensor weights_of_channels(const Tensor& input, const Tensor& weight) {
+  if (input.dim() == 0 && weight.numel() == 1) return weight.view({});
+  if (input.dim() < 2 || weight.numel() == 1) return weight;
+  check(input.size(1) == weight.numel(), "prelu", "weight must have a number for each channel",
+        weight.shape(), " for ", input.shape());
+  Shape shape = Dims::filled(input.dim() - 1, 1);
+  shape[0] = weight.numel();
+  return input.dim() == 2 ? weight : weight.view(shape);
+}
 static Tensor prelu_into(const Operand& input, const Operand& weight, const Tensor* out) {
   check_operands("prelu", {{"input", input}, {"weight", weight}});
-  return binary<scalar::Prelu>(input, weight, out);
+  if (!input.tensor || !weight.tensor || weight.tensor->dim() != 1)
+    return binary<scalar::Prelu>(input, weight, out);
+  return binary<scalar::Prelu>(input, weights_of_channels(*input.tensor, *weight.tensor), out);
 }
 Tensor prelu(const Operand& input, const Operand& weight) {
   return prelu_into(input, weight, nullptr);

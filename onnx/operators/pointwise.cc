@@ -87,6 +87,12 @@ Run shift(const Node& node) {
   };
 }
 
+// A vector of slopes belongs to the last dimension, as in NumPy: prelu's belongs to the channels.
+Tensor sloped(const Operand& x, const Operand& slope) {
+  const bool along_last = x.tensor->dim() > 1 && slope.tensor->dim() == 1;
+  return prelu(x, along_last ? slope.tensor->unsqueeze(0) : *slope.tensor);
+}
+
 // Where the bounds cross, the upper one.
 Run clip(const Node& node) {
   if (node.opset() >= 11) {
@@ -232,7 +238,7 @@ void add_pointwise(Operators& table) {
   table["LessOrEqual"] = binary<le>();
   table["Mul"] = binary<mul>();
   table["Or"] = binary<logical_or>();
-  table["PRelu"] = binary<prelu>();
+  table["PRelu"] = binary<sloped>();
   table["Sub"] = binary<minus>();
   table["Xor"] = binary<logical_xor>();
   table["Div"] = {[](const Node&) -> Run { return quotient; }, 2, 2};

@@ -215,4 +215,21 @@ TEST(Clamp, ByTensorsOfWhichOneMayBeLeftOut) {
   EXPECT_EQ(y.to_vector<float>(), (Floats{-1, 1, 2}));
 }
 
+// F.prelu(x, torch.tensor([0.5, 2, -1])) of (2, 3, 3): a weight is its channel's, also where it
+// would broadcast along the last dimension.
+TEST(Pointwise, PreluOfChannels) {
+  const Tensor x = arange(18, {.dtype = f64}).view({2, 3, 3}) - 9;
+  const Tensor weight = tensor({0.5, 2.0, -1.0}, {.dtype = f64});
+  const std::vector<double> wanted = {-4.5, -4, -3.5, -12, -10, -8, 3, 2, 1,
+                                      0,    1,  2,    3,   4,   5,  6, 7, 8};
+  expect_values(prelu(x, weight), {2, 3, 3}, wanted);
+  expect_values(prelu_(x.clone(), weight), {2, 3, 3}, wanted);
+  expect_values(prelu(x.narrow(2, 0, 1), weight), {2, 3, 1}, {-4.5, -12, 3, 0, 3, 6});
+  EXPECT_EQ(prelu(ones({}), ones({1})).shape(), Shape());
+  EXPECT_EQ(error_of([&] {
+              prelu(ones({2, 4, 3}), ones({3}));
+            }),
+            "prelu: weight must have a number for each channel, got [3] for [2,4,3]");
+}
+
 }  // namespace

@@ -48,6 +48,13 @@ TEST(OnnxOperator, HeedsWhatPublishedCasesDont) {
   expect_close(node_net("ReduceL1", {}, {dropped})(-x), f32s({11}, {}), 0);
 }
 
+// Slopes broadcast as in NumPy, and aren't the channels'.
+TEST(OnnxOperator, SlopesBelongToTheLastDimension) {
+  const Tensor x = f32s({-1, -1, -1, -1}, {1, 2, 2});
+  expect_close(node_net("PRelu", {floats("slope", {2}, {2, 3})})(x),
+               f32s({-2, -3, -2, -3}, {1, 2, 2}), 0);
+}
+
 TEST(OnnxOperator, ScoresOfModeZeroStandBeforeTheCap) {
   ModelProto model;
   model.opset_import = {{"", 23}};
