@@ -292,8 +292,8 @@ void run_backward(const ClassLossArgs& args) {
   const auto choose = task.panels.long_lines ? loops.line_backward : loops.columns_backward;
   const ClassPanelBackwardFunction function = choose(std::is_same_v<C, double>);
   const LineGradient gradient(args);
-  double weights = 0;
-  for (int64_t c = 0; c < args.lines.length; ++c) weights += task.weight_of(c);
+  double weights = 0;  // of a smoothed target alone: elsewhere others than the target's don't count
+  for (int64_t c = 0; task.share > 0 && c < args.lines.length; ++c) weights += task.weight_of(c);
   parallel_for(0, task.panels.count(), task.panels.grain(), [&](int64_t begin, int64_t end) {
     std::vector<C> buffers = task.buffers();
     C* const buffer = buffers.data() + 2 * task.panels.buffer_size();

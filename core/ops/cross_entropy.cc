@@ -164,7 +164,8 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target,
   }
   check(is_floating(target.dtype()), op, "probabilities must be floating", target.dtype());
   check(options.ignore_index < 0, op, "ignore_index is for classes", options.ignore_index);
-  return run(cross_entropy_op, x, target.to(x.dtype()), options);
+  const DType dtype = promote(x.dtype(), target.dtype());
+  return run(cross_entropy_op, x.to(dtype), target.to(dtype), options);
 }
 
 Tensor nll_loss(const Tensor& input, const Tensor& target, const NllLossOptions& options) {

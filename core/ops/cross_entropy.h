@@ -18,7 +18,7 @@ struct CrossEntropyOptions {
 ///   smoothing s the loss is -(1 - s) w_t l_t - s / C sum(w_c l_c); mean divides the sum of losses
 ///   by the sum of w_t. Where t is `ignore_index` loss, gradient and weight are 0.
 /// - probabilities t_c of the input's shape: -sum(w_c ((1 - s) t_c + s / C) l_c); mean divides by
-///   the number of losses. They may require a gradient.
+///   the number of losses. They may require a gradient; of two dtypes the wider one counts.
 /// Computed in f32 for half types, in one pass, without a tensor of log-probabilities; so is the
 /// gradient. channels_last is read as it lies.
 /// Errors: "cross_entropy: target must be in [0, C) or ignore_index, got 7 at [3], C 5".

@@ -298,6 +298,33 @@ std::vector<int64_t> reading_of(int64_t path, int64_t steps, int64_t classes) {
   return read;
 }
 
+// F.cross_entropy(x.bfloat16(), p) of p in f32 is f32: nothing of the probabilities is lost.
+TEST(CrossEntropy, OfProbabilitiesInAWiderDtype) {
+  const Tensor x = tensor({{0.5, -1.0, 2.0}, {0.25, 1.5, -0.75}}, {.dtype = DType::bf16});
+  const Tensor p = tensor({{0.1, 0.2, 0.7}, {0.3, 0.3, 0.4}}, {.dtype = DType::f32});
+  const Tensor leaf = x.clone().requires_grad_(), wide = x.to(DType::f32).requires_grad_();
+  const Tensor loss = cross_entropy(leaf, p), wanted = cross_entropy(wide, p);
+  EXPECT_EQ(loss.dtype(), DType::f32);
+  EXPECT_EQ(loss.item<float>(), wanted.item<float>());
+  loss.backward();
+  wanted.backward();
+  EXPECT_EQ(leaf.grad().to_vector<float>(), wide.grad().to(DType::bf16).to_vector<float>());
+}
+
+// F.cross_entropy(x, torch.tensor([0, 0]), weight=torch.tensor([1, 2, inf])): what a class weighs
+// that no target is (1 / 0, of none in a data set) is nothing to the gradient.
+TEST(CrossEntropy, WeightsOfAbsentClassesDontCount) {
+  const Tensor x =
+      tensor({{0.1, 0.2, 0.3}, {0.4, -0.5, 0.6}}, {.dtype = DType::f64}).requires_grad_();
+  const Tensor weight = tensor({1.0, 2.0, INFINITY}, {.dtype = DType::f64});
+  cross_entropy(x, tensor({0, 0}), {.weight = weight}).backward();
+  const std::vector<double> wanted = {-0.34969519732213633, 0.16611249676667367,
+                                      0.18358270055546275,  -0.30973925122113677,
+                                      0.07735424789301404,  0.23238500332812273};
+  const std::vector<double> got = x.grad().to_vector<double>();
+  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-15);
+}
+
 // Every path, one after another: no recursion.
 TEST(CtcLoss, IsTheSumOverAllPaths) {
   constexpr int64_t kSteps = 5, kClasses = 3, kPaths = 243;
