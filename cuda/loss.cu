@@ -61,8 +61,8 @@ struct LossElements {
   }
 };
 
-/// Each block's chunk: the losses are written, or their sum is. `outside`: the first input outside
-/// the domain of binary cross-entropy; null for other losses.
+/// Each block's chunk: the losses are written, or their sum is. `outside`: the first element
+/// outside the domain of binary cross-entropy; null for other losses.
 template <class C>
 __global__ void __launch_bounds__(kThreads)
     loss_kernel(const __grid_constant__ LossElements<C> elements, int64_t chunk, double* sums,
@@ -72,8 +72,11 @@ __global__ void __launch_bounds__(kThreads)
   double sum = 0;
   for (int64_t i = blockIdx.x * chunk + threadIdx.x; i < end; i += blockDim.x) {
     const C x = elements.read(elements.args.input, i);
-    if (outside && !(x >= C(0) && x <= C(1)))
-      atomicMin(outside, static_cast<unsigned long long>(i));
+    if (outside) {
+      const C t = elements.read(elements.args.target, i);
+      if (!(x >= C(0) && x <= C(1) && t >= C(0) && t <= C(1)))
+        atomicMin(outside, static_cast<unsigned long long>(i));
+    }
     const C loss = elements.value(x, i);
     if (sums) {
       sum += static_cast<double>(loss);

@@ -14,11 +14,14 @@ namespace {
 constexpr int64_t kGrain = 16384;
 
 int64_t find_outside(const LossArgs& args) {
-  for (int64_t i = 0; i < args.count; ++i) {
+  const auto is_probability = [&](const void* values, int64_t i) {
     double x;
     converter(DType::f64, args.dtype)(
-        &x, static_cast<const char*>(args.input) + i * item_size(args.dtype), 1);
-    if (!(x >= 0 && x <= 1)) return i;
+        &x, static_cast<const char*>(values) + i * item_size(args.dtype), 1);
+    return x >= 0 && x <= 1;
+  };
+  for (int64_t i = 0; i < args.count; ++i) {
+    if (!is_probability(args.input, i) || !is_probability(args.target, i)) return i;
   }
   return -1;
 }

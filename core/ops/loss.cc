@@ -156,8 +156,10 @@ Tensor run(const Pair& pair, Reduction reduction, PointwiseLoss loss) {
   } else {
     const int64_t bad = pointwise_loss_op.kernel(input.device())(p.args);
     if (bad >= 0) {
-      check(false, loss.name, "input must lie in [0, 1]",
-            flat_memory(p.input).select(0, bad).item<double>());
+      const double x = flat_memory(p.input).select(0, bad).item<double>();
+      check(x >= 0 && x <= 1, loss.name, "input must lie in [0, 1]", x);
+      check(false, loss.name, "target must lie in [0, 1]",
+            flat_memory(p.target).select(0, bad).item<double>());
     }
   }
   if (needs_gradient(input, pair.target))
@@ -380,7 +382,8 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
   check(fits, op, "inputs must be (N, D) with target (N), or (D) with target ()", input1.shape(),
         ", ", input2.shape(), " and ", target.shape());
   const Pair pair = broadcast(op, input1, input2);
-  const Shape batch = pair.input.select(n, 0).shape();
+  Shape batch = pair.input.shape();
+  batch.erase(n);
   check(target.shape() == batch, op, "a target for each input", target.shape(), " for ",
         pair.input.shape());
   scale_of(op, target, reduction, false);

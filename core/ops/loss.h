@@ -46,7 +46,7 @@ struct BceWithLogitsOptions {
   Reduction reduction = Reduction::mean;
   Tensor pos_weight = {};  // p below, a class's: over 1 for more recall, under 1 for more precision
 };
-/// -(t log(x) + (1 - t) log(1 - x)), logarithms at least -100. Errors: x outside [0, 1].
+/// -(t log(x) + (1 - t) log(1 - x)), logarithms at least -100. Errors: x or t outside [0, 1].
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target,
                             const BceOptions& options = {});
 /// -(p t log(s) + (1 - t) log(1 - s)), s = sigmoid(x), without overflow or cancellation.
@@ -105,8 +105,8 @@ struct LossArgs {
   int64_t gradient_step;
   void* output;
 };
-/// output = the losses, or scale times their sum. Returns the position of the first input outside
-/// the loss's domain, or -1.
+/// output = the losses, or scale times their sum. Returns the position of the first input or
+/// target outside the loss's domain, or -1.
 using LossKernel = int64_t (*)(const LossArgs& args);
 /// output = gradient * scale * d loss / d input.
 using LossBackwardKernel = void (*)(const LossArgs& args);

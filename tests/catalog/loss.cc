@@ -15,7 +15,10 @@ constexpr Tolerance kLosses{2, 8, 4, 0, false};
 
 Tensor half_to_one(const Shape& shape) { return abs(numbers(shape)) * 0.5 + 0.25; }
 Tensors pairs_of_maps() { return {numbers({20, 1, 112, 113}), half_to_one({20, 1, 112, 113})}; }
-Tensors large_chances() { return {half_to_one({20, 1, 112, 113}), numbers({20, 1, 112, 113})}; }
+Tensors large_chances() {
+  const Tensor p = half_to_one({20, 1, 112, 113});
+  return {p, 1 - p};
+}
 
 template <Losses f>
 Row row_of(const char* op, std::vector<BadCall> bad) {
@@ -160,7 +163,11 @@ Row bce() {
        {[] {
           binary_cross_entropy(tensor({0.5, 1.5, -1.0}), ones({3}));
         },
-        "binary_cross_entropy: input must lie in [0, 1], got 1.5"}});
+        "binary_cross_entropy: input must lie in [0, 1], got 1.5"},
+       {[] {
+          binary_cross_entropy(full({3}, 0.5), tensor({0.5, 1.0, -0.25}));
+        },
+        "binary_cross_entropy: target must lie in [0, 1], got -0.25"}});
   row.calls.push_back({"weight", [](const Tensors& x) -> Tensors {
                          return {binary_cross_entropy(x[0], x[1], {.weight = x[2]})};
                        }});

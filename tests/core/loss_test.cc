@@ -129,6 +129,7 @@ TEST(Losses, CosinesOfKnownAngles) {
   EXPECT_EQ(cosines[2], 0);
   EXPECT_NEAR(cosine_embedding_loss(x, x, tensor({1, -1, 1})).item<float>(), 2.0 / 3, 1e-6)
       << "0, 1 and, for nothing, 1";
+  EXPECT_EQ(cosine_embedding_loss(ones({2, 0}), ones({2, 0}), tensor({1, 1})).item<float>(), 1);
 }
 
 // PyTorch warns, too: (N, 1) and (N) are N x N pairs.

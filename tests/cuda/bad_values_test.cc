@@ -157,6 +157,8 @@ TEST_F(BadValues, DISABLED_AreSaidByTheCall) {
             "cross_entropy: target must be in [0, C) or ignore_index, got -2 at [1], C 4");
   EXPECT_EQ(error_of([&] { binary_cross_entropy(full({2}, 1.5).cuda(), ones({2}).cuda()); }),
             "binary_cross_entropy: input must lie in [0, 1], got 1.5");
+  EXPECT_EQ(error_of([&] { binary_cross_entropy(ones({2}).cuda(), full({2}, 1.5).cuda()); }),
+            "binary_cross_entropy: target must lie in [0, 1], got 1.5");
   EXPECT_EQ(error_of([&] { index(x, {indices({-4, 3})}); }), kNoError);
   EXPECT_EQ(of_a_wait(), kNoError);
 }

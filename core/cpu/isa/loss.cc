@@ -107,7 +107,10 @@ double run(const LossArgs& args, int64_t first, int64_t end, bool& outside) {
         positive.take(i, n);
         for (int j = 0; j < kBlock; ++j) values[j] = f.value(x[j], t[j], positive.block[j]);
         if constexpr (std::is_same_v<F, BceLoss>) {
-          for (int j = 0; j < kBlock; ++j) bad[j] |= (x[j] >= C(0)) & (x[j] <= C(1)) ? 0 : 1;
+          for (int j = 0; j < kBlock; ++j) {
+            const bool known = (x[j] >= C(0)) & (x[j] <= C(1));
+            bad[j] |= known & (t[j] >= C(0)) & (t[j] <= C(1)) ? 0 : 1;
+          }
         }
         if (weighted) {
           weight.take(i, n);
