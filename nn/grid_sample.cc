@@ -101,7 +101,7 @@ Taps taps_of(const Tensor& point, int64_t size, const GridSampleOptions& options
   return taps;
 }
 
-void check_grid(const Tensor& input, const Tensor& grid, const GridSampleOptions& options) {
+void check_grid(const Tensor& input, const Tensor& grid) {
   check(input.dim() == 4 || input.dim() == 5, kGridOp,
         "input must be (N, C, H, W) or (N, C, D, H, W)", input.shape());
   check(is_floating(input.dtype()), kGridOp, "dtype must be floating", input.dtype());
@@ -116,8 +116,6 @@ void check_grid(const Tensor& input, const Tensor& grid, const GridSampleOptions
   for (int d = 2; d < input.dim(); ++d)
     check(input.size(d) > 0, kGridOp, "sizes must be positive, but those of N and C",
           input.shape());
-  check(options.mode != GridSampleMode::bicubic || spatial == 2, kGridOp,
-        "bicubic takes (N, C, H, W)", input.shape());
 }
 
 }  // namespace
@@ -127,7 +125,7 @@ Tensor grid_sample(const Tensor& given, const Tensor& given_grid,
   const CalledOp called(kGridOp);
   check_defined(kGridOp, {{"input", given}, {"grid", given_grid}});
   const Tensor input = autocast_to_f32(given), grid = autocast_to_f32(given_grid);
-  check_grid(input, grid, options);
+  check_grid(input, grid);
   const int spatial = input.dim() - 2;
   const DType compute = input.dtype() == DType::f64 ? DType::f64 : DType::f32;
   Shape shape{input.size(0), input.size(1)};

@@ -4,14 +4,15 @@
 
 namespace aorta::nn {
 
-/// How grid_sample reads between positions; bilinear of (N, C, D, H, W) is trilinear.
+/// How grid_sample reads between positions; bilinear of (N, C, D, H, W) is trilinear, and
+/// bicubic tricubic.
 enum class GridSampleMode : uint8_t { bilinear, nearest, bicubic };
 /// What lies outside: zeros, the positions at the border, or the inside mirrored at its border.
 enum class GridSamplePadding : uint8_t { zeros, border, reflection };
 
 /// The options of grid_sample, with PyTorch's names and defaults.
 struct GridSampleOptions {
-  GridSampleMode mode = GridSampleMode::bilinear;  // bicubic of (N, C, H, W) alone
+  GridSampleMode mode = GridSampleMode::bilinear;
   GridSamplePadding padding_mode = GridSamplePadding::zeros;
   /// -1 and 1 are the centres of the outermost positions (else: their outer edges).
   bool align_corners = false;
