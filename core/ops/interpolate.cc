@@ -116,8 +116,10 @@ InterpolateTable make_table(const InterpolateOptions& options, int64_t in, int64
   // PyTorch rounds the ratio of f32 sizes too.
   if (is_nearest(mode) && scale_factor <= 0)
     ratio = static_cast<float>(in) / static_cast<float>(out);
-  // PyTorch's maps of as many or twice as many pixels don't look at the factor.
-  if (mode == InterpolateMode::nearest && spatial == 2 && (out == in || out == 2 * in))
+  // PyTorch's maps of as many or twice as many pixels don't look at the factor, and smooth ones of
+  // as many leave them as they are.
+  if ((mode == InterpolateMode::nearest && spatial == 2 && (out == in || out == 2 * in)) ||
+      (options.antialias && out == in))
     ratio = static_cast<double>(in) / static_cast<double>(out);
   InterpolateTable table{in, out, {0}, {}, {}};
   for (int64_t o = 0; o < out; ++o) {

@@ -43,9 +43,9 @@ struct InterpolateOptions {
 /// the two neighbours of s along each dimension by 1 - distance; bicubic weights four by Keys'
 /// kernel with a = -0.75. Positions outside are those at the border. With antialias the kernel
 /// (Keys' with a = -0.5) is r times as wide where r > 1, and the weights of what lies inside have
-/// the sum 1, as Pillow's. area is the mean of the pixels that an output overlaps, as
-/// adaptive_avg_pool. Floating dtypes; half types are computed in f32 and rounded once.
-/// channels_last is kept.
+/// the sum 1, as Pillow's; a line that keeps its size stays as it is. area is the mean of the
+/// pixels that an output overlaps, as adaptive_avg_pool. Floating dtypes; half types are computed
+/// in f32 and rounded once. channels_last is kept.
 Tensor interpolate(const Tensor& input, const InterpolateOptions& options);
 
 }  // namespace aorta

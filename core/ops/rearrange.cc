@@ -253,6 +253,12 @@ Tensor pad(const Tensor& whole, const Dims& wanted, PadMode mode, const Scalar& 
     check_fits("pad", value, whole.dtype());
     pointwise::check_sign("pad", value, whole.dtype());
   }
+  if (mode == PadMode::reflect || mode == PadMode::replicate) {
+    Dims added = wanted, cut = wanted;
+    for (int64_t& n : added) n = std::max<int64_t>(n, 0);
+    for (int64_t& n : cut) n = std::min<int64_t>(n, 0);
+    if (added != wanted) return pad(pad(whole, added, mode), cut);
+  }
   Dims padding = wanted;
   const Tensor input = crop(whole, padding);
   RemapDim rules[kMaxDims];

@@ -31,10 +31,10 @@ Tensor roll(const Tensor& input, int64_t shift, std::optional<int64_t> dim = {})
 enum class PadMode : uint8_t { constant, reflect, replicate, circular };
 
 /// Adds padding[0] elements before and padding[1] after along the last dimension, padding[2] and
-/// padding[3] along the one before it, and so on. A negative number crops (then the mode looks at
-/// what is left). reflect needs padding < size, circular padding <= size, and all but constant a
-/// size of at least 1. Unlike PyTorch's, every mode takes any number of dimensions. channels_last
-/// is kept.
+/// padding[3] along the one before it, and so on. A negative number crops: circular looks at
+/// what is left, reflect and replicate at the whole. reflect needs padding < size, circular padding
+/// <= size, and all but constant a size of at least 1. Unlike PyTorch's, every mode takes any
+/// number of dimensions. channels_last is kept.
 Tensor pad(const Tensor& input, const Dims& padding, PadMode mode = PadMode::constant,
            const Scalar& value = 0);
 

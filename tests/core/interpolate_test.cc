@@ -59,4 +59,13 @@ TEST(Interpolate, ReproducesLines) {
   }
 }
 
+// F.interpolate(x, scale_factor=(2, 1.1), mode="bilinear", antialias=True) of
+// [[1, 2, 4, 8], [3, 5, 7, 9]]: a line of as many pixels stays as it is.
+TEST(Interpolate, SmoothsNothingOfAsManyPixels) {
+  const Tensor x = tensor({1, 2, 4, 8, 3, 5, 7, 9}, {.dtype = f64}).view({1, 1, 2, 4});
+  const Tensor y = interpolate(x, {.scale_factor = {2, 1.1}, .mode = bilinear, .antialias = true});
+  EXPECT_EQ(y.to_vector<double>(), (std::vector<double>{1, 2, 4, 8, 1.5, 2.75, 4.75, 8.25, 2.5,
+                                                        4.25, 6.25, 8.75, 3, 5, 7, 9}));
+}
+
 }  // namespace

@@ -159,6 +159,13 @@ TEST(Pad, CropsWhereNegativeAndTakesTheLastDimensionFirst) {
   expect_values(pad(x, {1, 2}, PadMode::replicate), {2, 6}, {0, 0, 1, 2, 2, 2, 3, 3, 4, 5, 5, 5});
   expect_values(pad(x, {1, 2}, PadMode::circular), {2, 6}, {2, 0, 1, 2, 0, 1, 5, 3, 4, 5, 3, 4});
   expect_values(pad(empty({0}), {1, 1}, PadMode::constant, 7), {2}, {7, 7});
+  // F.pad(tensor([[1, 2, 4, 8]]), (2, -2), "reflect") and so on: the whole line is mirrored, and
+  // its edges are those of the whole, whatever is cropped.
+  const Tensor line = tensor({1, 2, 4, 8}).view({1, 4});
+  expect_values(pad(line, {2, -2}, PadMode::reflect), {1, 4}, {4, 2, 1, 2});
+  expect_values(pad(line, {-3, 3}, PadMode::reflect), {1, 4}, {8, 4, 2, 1});
+  expect_values(pad(line, {3, -2}, PadMode::replicate), {1, 5}, {1, 1, 1, 1, 2});
+  expect_values(pad(line, {-4, 2}, PadMode::replicate), {1, 2}, {8, 8});
   EXPECT_TRUE(pad(ones({1, 3, 2, 2}).contiguous(MemoryFormat::channels_last), {1, 1, 1, 1})
                   .is_contiguous(MemoryFormat::channels_last));
 }
