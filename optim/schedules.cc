@@ -104,7 +104,8 @@ double LinearLR::lr_of(size_t, double lr) {
   const double rise = options_.end_factor - options_.start_factor;
   const double here = static_cast<double>(options_.total_iters) * options_.start_factor +
                       static_cast<double>(last_epoch_ - 1) * rise;
-  return lr * (1.0 + rise / here);
+  // Rounding takes the last step to 0 below it, where no optimizer goes.
+  return lr * std::max(1.0 + rise / here, 0.0);
 }
 double LinearLR::lr_at_start(size_t group) { return base(group) * options_.start_factor; }
 

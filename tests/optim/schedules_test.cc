@@ -354,6 +354,17 @@ TEST(Schedules, Nest) {
   }
 }
 
+// In 5 steps from a third, rounding takes PyTorch's to -1.5e-18, which no optimizer here takes.
+TEST(Schedules, LinearEndsAtZero) {
+  const auto o = two_groups();
+  LinearLR schedule(*o, {.end_factor = 0});
+  for (int t = 0; t < 8; ++t) {
+    o->step();
+    schedule.step();
+  }
+  EXPECT_EQ(schedule.get_last_lr(), (std::vector<double>{0, 0}));
+}
+
 TEST(Schedules, OneCycleMovesBeta1) {
   Adam adam({zeros({1})}, {.lr = 0.1, .betas = {0.9, 0.99}});
   OneCycleLR schedule(adam, {.max_lr = {0.1}, .total_steps = 10});
