@@ -21,23 +21,22 @@ using namespace kernel;
 
 namespace {
 
-// As a tensor, where it is a number one of the sequence's dtype.
-Tensor values_for(const char* op, const Operand& values, const Tensor& sequence) {
-  if (values.tensor) return *values.tensor;
-  check(is_floating(sequence.dtype()) || !values.number.is_floating(), op,
-        "a number among integers must be an integer", values.number);
-  pointwise::check_sign(op, values.number, sequence.dtype());
-  pointwise::fitting(op, values.number, sequence.dtype());
-  return full({}, values.number, {.dtype = sequence.dtype(), .device = sequence.device()});
+// As a tensor of the dtype.
+Tensor in_dtype(const char* op, const Operand& values, DType dtype, Device device) {
+  if (values.tensor) return values.tensor->to(dtype);
+  pointwise::check_sign(op, values.number, dtype);
+  pointwise::fitting(op, values.number, dtype);
+  return full({}, values.number, {.dtype = dtype, .device = device});
 }
 
-Tensor search(const char* op, const Tensor& sequence, const Tensor& values, bool right) {
+Tensor search(const char* op, const Tensor& sorted, const Operand& wanted_values, bool right) {
+  check(sorted.dtype() != DType::boolean, op, "dtype must be a number, not bool", sorted.dtype());
+  const DType dtype = pointwise::common_dtype(op, sorted, wanted_values);
+  check(!is_complex(dtype), op, "dtype must be real", dtype);
+  const Tensor sequence = sorted.to(dtype);
+  const Tensor values = in_dtype(op, wanted_values, dtype, sorted.device());
   check(sequence.device() == values.device(), op, "tensors must be on one device",
         sequence.device(), " and ", values.device());
-  check(sequence.dtype() == values.dtype(), op, "sequence and values must have one dtype",
-        sequence.dtype(), " and ", values.dtype());
-  check(sequence.dtype() != DType::boolean, op, "dtype must be a number, not bool",
-        sequence.dtype());
   check(sequence.dim() > 0, op, "the sequence must have a dimension", sequence.shape());
   if (sequence.dim() > 1) {
     bool alike = sequence.dim() == values.dim();
@@ -65,8 +64,7 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Operand& values, bool r
   const CalledOp called("searchsorted");
   check_defined("searchsorted", {{"sorted_sequence", sorted_sequence}});
   if (values.tensor) check_defined("searchsorted", {{"values", *values.tensor}});
-  return search("searchsorted", sorted_sequence,
-                values_for("searchsorted", values, sorted_sequence), right);
+  return search("searchsorted", sorted_sequence, values, right);
 }
 
 Tensor searchsorted(const Tensor& sorted_sequence, const Operand& values,
@@ -87,7 +85,7 @@ Tensor bucketize(const Operand& input, const Tensor& boundaries, bool right) {
   check_defined("bucketize", {{"boundaries", boundaries}});
   check(boundaries.dim() == 1, "bucketize", "boundaries must have one dimension",
         boundaries.shape());
-  return search("bucketize", boundaries, values_for("bucketize", input, boundaries), right);
+  return search("bucketize", boundaries, input, right);
 }
 
 Tensor isin(const Operand& elements, const Operand& test_elements, bool invert) {

@@ -7,8 +7,8 @@ namespace aorta {
 /// For each of `values` (.., M) the place (i64) in its row of `sorted_sequence` (.., N), ascending,
 /// before which it would be put to keep the order: the first i with values <= sequence[i], or with
 /// values < sequence[i] where `right`; N after all, as for NaN. A sequence (N) serves values of any
-/// shape, a number too; otherwise all sizes but the last are alike. Both have one dtype, not bool;
-/// a number gets it. Nothing checks the order. No gradient.
+/// shape, a number too; otherwise all sizes but the last are alike. Dtypes promote; a sequence
+/// of bool is refused. Nothing checks the order. No gradient.
 Tensor searchsorted(const Tensor& sorted_sequence, const Operand& values, bool right = false);
 /// What searchsorted takes by name.
 struct SearchsortedOptions {

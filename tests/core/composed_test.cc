@@ -110,6 +110,20 @@ TEST(Composed, PlacesInASequenceThatIsSortedByPlaces) {
             "searchsorted: sorter must be i64, got f32");
 }
 
+// As torch.searchsorted and torch.bucketize of two dtypes: f32's 0.1 is above f64's, a number's
+// kind alone counts, and 2^24 + 1 isn't a number of f32.
+TEST(Composed, PlacesAmongNumbersOfAnotherDType) {
+  using Places = std::vector<int64_t>;
+  const Tensor sequence = tensor({1, 3, 5});
+  EXPECT_EQ(searchsorted(sequence, tensor({1.0, 1.5, 5.5})).to_vector<int64_t>(),
+            (Places{0, 1, 3}));
+  EXPECT_EQ(searchsorted(sequence, 1.5).item<int64_t>(), 1);
+  EXPECT_EQ(bucketize(tensor({1.5}), sequence).item<int64_t>(), 1);
+  EXPECT_EQ(searchsorted(tensor({0.1}), tensor({0.1}, {.dtype = f64}), true).item<int64_t>(), 0);
+  EXPECT_EQ(searchsorted(tensor({0.1}), 0.1, true).item<int64_t>(), 1);
+  EXPECT_EQ(searchsorted(tensor({16777217}), tensor({16777216.0}), true).item<int64_t>(), 1);
+}
+
 // 2047 / 1.017578125 is 2011.6, and 2012 in f16.
 TEST(Composed, TruncatedQuotientsOfHalves) {
   const Tensor x = full({}, 2047, {.dtype = f16}), y = full({}, 1.017578125, {.dtype = f16});
