@@ -251,6 +251,8 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   check_defined("index_select", {{"input", input}, {"index", index}});
   const int d = wrap_dim("index_select", dim, input.dim());
   check_vector("index_select", index);
+  check(input.dim() > 0 || index.numel() == 1, "index_select", "a 0-d tensor has one slice",
+        index.numel());
   const Tensor table = lift(input);
   const Tensor prepared = prepare_index("index_select", index, input);
   // Where nothing is read, the indices would go unchecked.
@@ -258,7 +260,7 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   const Tensor output =
       read_along("index_select", table, d, expand_along(prepared, table.shape(), d), false);
   tell_tracer("index_select", {&output}, {&table, &prepared}, d);
-  return input.dim() == 0 && index.dim() == 0 ? output.reshape({}) : output;
+  return input.dim() == 0 ? output.reshape({}) : output;
 }
 
 Tensor take(const Tensor& input, const Tensor& index) {
@@ -402,6 +404,8 @@ const Tensor& index_add_(const Tensor& input, int64_t dim, const Tensor& index,
   const char* const op = "index_add";
   const int d = wrap_dim(op, dim, input.dim());
   check_slices(op, input, d, index, source);
+  check(!is_integral(source.dtype()) || !alpha.is_floating(), op,
+        "alpha must be an integer for integers", alpha, " for ", source.dtype());
   check_fits(op, alpha, source.dtype());
   const Tensor values = lift(source);
   const Tensor scaled =

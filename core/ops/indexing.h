@@ -25,7 +25,8 @@ namespace aorta {
 /// output[p] = input[p with p_dim = index[p]]; output has the shape of `index`, which has as many
 /// dimensions as the input and is no larger but along `dim`. Keeps the input's stride order.
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index);
-/// The slices index[0], index[1], ... (1-d or 0-d) along `dim`. Composed of gather.
+/// The slices index[0], index[1], ... (1-d or 0-d) along `dim`; of a 0-d tensor the one that it is,
+/// 0-d. Composed of gather.
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index);
 /// gather with `input` and `index` broadcast to each other but along `dim`; without `dim` from the
 /// flattened input. Composed of gather.
@@ -60,7 +61,8 @@ const Tensor& scatter_reduce_(const Tensor& input, int64_t dim, const Tensor& in
 
 // By slices: `index` (n) or 0-d names slices of `input` along `dim`.
 
-/// input[..., index[i], ...] += alpha * source[..., i, ...]. Composed of scatter_add_.
+/// input[..., index[i], ...] += alpha * source[..., i, ...]; integers take an integer alpha.
+/// Composed of scatter_add_.
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                  const Scalar& alpha = 1);
 const Tensor& index_add_(const Tensor& input, int64_t dim, const Tensor& index,

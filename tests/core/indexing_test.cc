@@ -212,7 +212,7 @@ TEST(Slices, MatchElementByElementReference) {
 TEST(Slices, ScalarsAlphaAndNegativeFill) {
   const Tensor x = arange(6).view({3, 2});
   expect_values(index_select(x, 0, tensor(2)), {1, 2}, {4, 5});
-  expect_values(index_select(tensor(7), 0, tensor({0, 0})), {2}, {7, 7});
+  expect_values(index_select(tensor(7), 0, tensor({0})), {}, {7});  // as torch.index_select
   expect_values(index_select(tensor(7), 0, tensor(0)), {}, {7});
   expect_values(index_fill(x, 0, tensor({-1}), 9), {3, 2}, {0, 1, 2, 3, 9, 9});
   expect_values(index_add(x, 0, tensor({1, 1}), ones({2, 2}, {.dtype = i64}), -3), {3, 2},
@@ -223,6 +223,16 @@ TEST(Slices, ScalarsAlphaAndNegativeFill) {
         index_select(x, 1, tensor({0, 2}));
       },
       "index_select: index out of range, got 2 in dimension 1 of size 2");
+  expect_error(
+      [&] {
+        index_select(tensor(7), 0, tensor({0, 0}));
+      },
+      "index_select: a 0-d tensor has one slice, got 2");
+  expect_error(
+      [&] {
+        index_add(x, 0, tensor({0}), ones({1, 2}, {.dtype = i64}), 0.5);
+      },
+      "index_add: alpha must be an integer for integers, got 0.5 for i64");
   expect_error([&] { index_select(x, 0, tensor({{0}})); },
                "index_select: the index must be 0-d or 1-d, got [1,1]");
   expect_error(
