@@ -438,7 +438,8 @@ Tensor angle(const Tensor& input) {
     return atan2(p.im, p.re);
   }
   const Tensor x = input.is_floating_point() ? input : input.to(DType::f32);
-  return masked_fill(masked_fill(x, lt(x, 0), M_PI), ge(x, 0), 0);
+  // What neither fills is NaN, and a constant too.
+  return masked_fill(masked_fill(x * 0, lt(x, 0), M_PI), ge(x, 0), 0);
 }
 
 Tensor sgn(const Tensor& input) {

@@ -1,6 +1,7 @@
 // Gradients where a function has a kink, a bound that is reached, or a NaN, and those that a half
 // type can hold: PyTorch's.
 #include <aorta/autograd/backward.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/cross_entropy.h>
 #include <aorta/core/ops/pointwise.h>
@@ -40,6 +41,7 @@ TEST(Kinks, OfNaN) {
       {"softshrink", [](const Tensor& x) { return softshrink(x); }, 1},
       {"hardshrink", [](const Tensor& x) { return hardshrink(x); }, 1},
       {"threshold", [](const Tensor& x) { return threshold(x, 0.1, 0.2); }, 1},
+      {"angle", [](const Tensor& x) { return angle(x); }, 0},
       {"softplus", [](const Tensor& x) { return softplus(x); }, kNaN},
       {"silu", [](const Tensor& x) { return silu(x); }, kNaN},
       {"mish", [](const Tensor& x) { return mish(x); }, kNaN},
@@ -120,6 +122,17 @@ TEST(Kinks, OfDivisorsInHalfTypes) {
 }
 
 // What stands between has no place in a half type, or is rounded away in it.
+// torch.div(x, y, rounding_mode="trunc") is constant but for jumps, and so where y is 0.
+TEST(Kinks, OfTruncatedQuotientsByZero) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Tensor x = tensor({2.0, 3.0}, {.dtype = dtype}).requires_grad_();
+    const Tensor y = tensor({0.0, 2.0}, {.dtype = dtype}).requires_grad_();
+    const Tensor z = div(x, y, "trunc") + x + y;
+    EXPECT_EQ(gradient(z, x), (std::vector{1.0, 1.0}));
+    EXPECT_EQ(gradient(z, y), (std::vector{1.0, 1.0}));
+  }
+}
+
 TEST(Kinks, OfNumbersBesideHalfTypes) {
   for (const auto& [dtype, weight] : {std::pair{DType::bf16, 0.999}, {DType::f16, 0.9999}}) {
     const Tensor start = ones({3}, {.dtype = dtype}).requires_grad_(),

@@ -335,7 +335,7 @@ void add_complex_makers(std::vector<Row>& rows) {
        .tolerance = kParts,
        .calls = {{"default", [](const Tensors& x) { return parts({angle(z(x[0]))}); }},
                  {"real", [](const Tensors& x) -> Tensors { return {angle(wide(x[0]))}; }}},
-       .also = {"atan2", "ge", "lt", "to", "where"}});
+       .also = {"atan2", "ge", "lt", "mul", "to", "where"}});
 }
 
 }  // namespace
