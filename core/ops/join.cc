@@ -1,4 +1,5 @@
 #include <aorta/core/called_op.h>
+#include <aorta/core/dispatch/pointwise_args.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
@@ -158,12 +159,14 @@ Tensor block_diag(const List<Tensor>& tensors) {
   const CalledOp called("block_diag");
   check(!tensors.empty(), "block_diag", "there must be a tensor", "none");
   check_defined("block_diag", "tensors", tensors);
+  const DType dtype = result_type(std::vector<Operand>(tensors.begin(), tensors.end()));
   std::vector<Tensor> parts;
   int64_t before = 0, columns = 0;
   for (const Tensor& tensor : tensors) {
     check(tensor.dim() <= 2, "block_diag", "tensors must have at most 2 dimensions",
           tensor.shape());
-    parts.push_back(tensor.dim() == 2 ? tensor : tensor.reshape({1, tensor.numel()}));
+    const Tensor part = tensor.to(dtype);
+    parts.push_back(part.dim() == 2 ? part : part.reshape({1, part.numel()}));
     columns += parts.back().size(1);
   }
   for (Tensor& part : parts) {

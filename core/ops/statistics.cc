@@ -2,6 +2,7 @@
 
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/dispatch/pointwise_args.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
@@ -167,9 +168,11 @@ Tensor cov(const Tensor& input, int64_t correction, const Tensor& fweights,
   const CalledOp called("cov");
   check(input.dim() <= 2, "cov", "input must have at most 2 dimensions", input.shape());
   check(input.dtype() != DType::boolean, "cov", "dtype can't be bool", input.dtype());
-  const DType dtype = is_floating(input.dtype()) ? input.dtype() : DType::f32;
-  const Tensor x = (input.dim() < 2 ? input.reshape({1, input.numel()}) : input)
-                       .to(dtype == DType::f64 ? DType::f64 : DType::f32);
+  const Tensor floating = is_floating(input.dtype()) ? input : input.to(DType::f32);
+  const Tensor rows = input.dim() < 2 ? floating.reshape({1, input.numel()}) : floating;
+  const Operand operands[] = {rows, aweights.defined() ? aweights : rows};
+  const DType dtype = result_type(operands);
+  const Tensor x = rows.to(dtype == DType::f64 ? DType::f64 : DType::f32);
   const Autocast no_products_of_halves(DType::f32);
   const int64_t observations = x.size(1);
   Tensor weights = ones({1}, {.dtype = x.dtype(), .device = x.device()}).expand({observations});

@@ -48,8 +48,8 @@ Tensor bincount(const Tensor& input, const Tensor& weights = {}, int64_t minleng
 /// sum over n of w_n (x_in - m_i) (x_jn - m_j) / d, m the means weighted by w. Each observation
 /// counts `fweights` (N, integers) times and has the weight `aweights` (N, floating): w is their
 /// product, 1 without. d is sum(w) - correction sum(w aweights) / sum(w), and inf comes of a d that
-/// is not above 0. Integers become f32 first; half types are computed in f32 and rounded once.
-/// Errors: weights of another size or below 0.
+/// is not above 0. Integers become f32 first; half types are computed in f32 and rounded once. The
+/// dtype is that of the input and `aweights`, promoted. Errors: weights of another size or below 0.
 Tensor cov(const Tensor& input, int64_t correction = 1, const Tensor& fweights = {},
            const Tensor& aweights = {});
 /// The correlations of the variables in the rows: cov_ij / sqrt(cov_ii cov_jj), within [-1, 1].

@@ -51,6 +51,14 @@ TEST(Cat, PromotesAndConverts) {
   EXPECT_EQ(cat({a.to(u8), a.to(i32)}).dtype(), i32);
 }
 
+// As torch.block_diag: a number's dtype counts for its kind alone.
+TEST(Cat, BlocksPromoteAsOperandsDo) {
+  const Tensor blocks = block_diag({ones({2}, {.dtype = f16}), tensor(2.0, {.dtype = f64})});
+  EXPECT_EQ(blocks.dtype(), f16);
+  EXPECT_EQ(blocks.to_vector<double>(), (std::vector<double>{1, 1, 0, 0, 0, 2}));
+  EXPECT_EQ(block_diag({ones({2}, {.dtype = i64}), tensor(2.0)}).dtype(), f32);
+}
+
 TEST(Cat, LeavesLegacyEmptyTensorsOut) {
   const Tensor nothing = empty({0}), matrix = ones({2, 3});
   expect_equal(cat({nothing, matrix, nothing, matrix}, 1), ones({2, 6}));

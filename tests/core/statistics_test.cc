@@ -76,6 +76,18 @@ TEST(Statistics, CovarianceKeepsItsDigitsUnderAutocast) {
   EXPECT_TRUE(equal(corrcoef(x), correlations));
 }
 
+// torch.cov(x, aweights=w) of two dtypes.
+TEST(Statistics, WeightsOfObservationsPromoteTheirCovariance) {
+  const Tensor x = tensor({{1.0, 2.0, 4.0}, {3.0, 1.0, 0.0}});
+  const Tensor covariance = cov(x, 1, {}, tensor({1.0, 2.0, 3.0}, {.dtype = f64}));
+  EXPECT_EQ(covariance.dtype(), f64);
+  EXPECT_TRUE(allclose(covariance,
+                       tensor({{26.5 / 11, -21.5 / 11}, {-21.5 / 11, 20.5 / 11}}, {.dtype = f64}),
+                       1e-14));
+  EXPECT_EQ(cov(x.to(bf16), 1, {}, ones({3})).dtype(), f32);
+  EXPECT_EQ(cov(x.to(i64), 1, {}, ones({3}, {.dtype = f64})).dtype(), f64);
+}
+
 // As many steps as there may be, of which none has anything to do.
 TEST(Statistics, DifferencesOfNothing) {
   const Tensor many = empty({0, int64_t{1} << 34});
