@@ -209,6 +209,27 @@ TEST(Slices, MatchElementByElementReference) {
   }
 }
 
+// Rows are copied by their size in bytes: here each from 1 to 140, and eight times as many.
+TEST(Slices, RowsOfEverySize) {
+  Dice dice(14);
+  for (const DType dtype : {u8, bf16, f32, f64}) {
+    for (int64_t width = 1; width <= 140; ++width) {
+      const Tensor x = scramble(dice, {3, 5, width}, dtype, kLayouts[dice(4)]);
+      const Tensor index = random_index(dice, {7}, 5);
+      const Tensor source = scramble(dice, {3, 7, width}, dtype);
+      const Tensor selected = empty({3, 7, width}, {.dtype = dtype});
+      const Tensor sum = x.clone(MemoryFormat::contiguous);
+      for_each_index(selected.shape(), [&](const Dims& at) {
+        const Dims there = moved(at, 1, get(index, {at[1]}));
+        set(selected, at, get(x, there));
+        set(sum, there, combined(ScatterReduce::sum, dtype, get(sum, there), get(source, at)));
+      });
+      expect_equal(index_select(x, 1, index), selected);
+      expect_equal(index_add(x, 1, index, source), sum);
+    }
+  }
+}
+
 TEST(Slices, ScalarsAlphaAndNegativeFill) {
   const Tensor x = arange(6).view({3, 2});
   expect_values(index_select(x, 0, tensor(2)), {1, 2}, {4, 5});

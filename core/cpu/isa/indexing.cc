@@ -9,28 +9,32 @@ namespace {
 using body::IndexedArgs;
 using body::ScatterMode;
 
-// Walks the rows (runs along dimension 0) one after another; offsets in elements.
-struct Rows {
+// Walks the positions of the dimensions from `first` on, one after another; offsets in elements.
+template <int first>
+struct Walk {
   const IndexedArgs& args;
   int64_t value = 0, element = 0;
   int64_t at[body::kMaxDims] = {};  // in each index
   int64_t position[body::kMaxDims] = {};
+  int64_t count = 1;
 
-  AORTA_INLINE explicit Rows(const IndexedArgs& indexed) : args(indexed) {}
+  AORTA_INLINE explicit Walk(const IndexedArgs& indexed) : args(indexed) {
+    for (int d = first; d < args.ndim; ++d) count *= args.shape[d];
+  }
   AORTA_INLINE void move(int d, int64_t by) {
     value += by * args.values_strides[d];
     element += by * args.table_strides[d];
     for (int k = 0; k < args.indices; ++k) at[k] += by * args.index_strides[k][d];
   }
   AORTA_INLINE void next() {
-    for (int d = 1; d < args.ndim; ++d) {
+    for (int d = first; d < args.ndim; ++d) {
       move(d, 1);
       if (++position[d] < args.shape[d]) return;
       move(d, -position[d]);
       position[d] = 0;
     }
   }
-  // The element that position i of the row meets.
+  // The element that position i of dimension 0 meets.
   AORTA_INLINE int64_t find(int64_t i) const {
     int64_t found = element + i * args.table_strides[0];
     for (int k = 0; k < args.indices; ++k)
@@ -38,6 +42,39 @@ struct Rows {
     return found;
   }
 };
+
+// What a step along a dimension adds to offsets, where there is one index.
+struct Along {
+  int64_t size = 1, value = 0, element = 0, index = 0;
+
+  AORTA_INLINE Along(const IndexedArgs& args, int d) {
+    if (d >= args.ndim) return;
+    size = args.shape[d];
+    value = args.values_strides[d];
+    element = args.table_strides[d];
+    index = args.index_strides[0][d];
+  }
+};
+
+// Calls body(value, element, index, left) for every row (run along dimension 0) where there is one
+// index: its offset in the values, that in the table without the index, its indices, and how many
+// rows are left along dimension 1 with it. For short rows a step along that one must cost little:
+// it adds three numbers.
+template <class Body>
+AORTA_INLINE void for_rows(const IndexedArgs& args, const Body& body) {
+  const Along next(args, 1);
+  Walk<2> walk(args);
+  for (int64_t w = 0; w < walk.count; ++w, walk.next()) {
+    int64_t value = walk.value, element = walk.element;
+    const int64_t* index = args.index[0] + walk.at[0];
+    for (int64_t left = next.size; left > 0; --left) {
+      body(value, element, index, left);
+      value += next.value;
+      element += next.element;
+      index += next.index;
+    }
+  }
+}
 
 // True when the whole row has the same indices.
 bool is_even(const IndexedArgs& args) {
@@ -47,89 +84,124 @@ bool is_even(const IndexedArgs& args) {
   return true;
 }
 
-// Asks for the row that comes `ahead` rows later, when it is along dimension 1 and by one index:
-// rows in random order defeat the hardware's prefetching.
+// Calls run(copy) with the copy(out, in) that suits rows of so many bytes. A short row is
+// copied as two pieces of a constant size, which overlap: a call takes several times as long.
+template <int width = 1, class Run>
+AORTA_INLINE void with_row_copy(int64_t bytes, bool stream, const Run& run) {
+  if constexpr (width > 32) {
+    if (stream && bytes >= 256)
+      return run([=](char* out, const char* in) { copy_loops.stream(out, in, bytes); });
+    run([=](char* out, const char* in) { std::memcpy(out, in, static_cast<size_t>(bytes)); });
+  } else {
+    if (bytes > 2 * width) return with_row_copy<2 * width>(bytes, stream, run);
+    run([=](char* out, const char* in) {
+      char first[width], last[width];
+      std::memcpy(first, in, width);
+      std::memcpy(last, in + bytes - width, width);
+      std::memcpy(out, first, width);
+      std::memcpy(out + bytes - width, last, width);
+    });
+  }
+}
+
+// Dense rows by one index each. Rows in random order defeat the hardware's prefetching: each is
+// asked for four rows before it is read.
 template <class Item>
-AORTA_INLINE void prefetch_row(const Rows& row, int64_t ahead, int64_t bytes) {
-  const IndexedArgs& args = row.args;
-  if (row.position[1] + ahead >= args.shape[1]) return;
-  const int64_t index = args.index[0][row.at[0] + ahead * args.index_strides[0][1]];
-  const char* const in =
-      reinterpret_cast<const char*>(static_cast<const Item*>(args.table) + row.element +
-                                    ahead * args.table_strides[1] + index * args.step[0]);
-  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(in + i);
+void gather_rows(const IndexedArgs& args, bool stream) {
+  const int64_t step = args.step[0], bytes = args.shape[0] * static_cast<int64_t>(sizeof(Item));
+  const Along next(args, 1);
+  const int64_t ahead = bytes <= 4096 ? 4 : next.size;
+  char* const values = static_cast<char*>(args.values);
+  const char* const table = static_cast<const char*>(args.table);
+  constexpr int64_t size = sizeof(Item);
+  with_row_copy(bytes, stream, [&](const auto& copy) {
+    for_rows(args, [=](int64_t value, int64_t element, const int64_t* index, int64_t left) {
+      if (left > ahead) {
+        const int64_t later = element + ahead * next.element + index[ahead * next.index] * step;
+        for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(table + later * size + i);
+      }
+      copy(values + value * size, table + (element + *index * step) * size);
+    });
+  });
 }
 
 template <class Item>
 void gather(const IndexedArgs& args, bool stream) {
-  const int64_t n = args.shape[0], rows = args.numel / n;
+  const int64_t n = args.shape[0], step = args.step[0];
   const int64_t to = args.values_strides[0], from = args.table_strides[0];
   const Item* const table = static_cast<const Item*>(args.table);
-  const bool even = is_even(args), one = args.indices == 1;
-  Rows row(args);
-  for (int64_t r = 0; r < rows; ++r, row.next()) {
-    Item* const out = static_cast<Item*>(args.values) + row.value;
-    if (even) {
-      const Item* const in = table + row.find(0);
-      if (to == 1 && from == 1) {
-        const int64_t bytes = n * static_cast<int64_t>(sizeof(Item));
-        if (one && args.ndim > 1 && bytes <= 4096) prefetch_row<Item>(row, 4, bytes);
-        if (stream && bytes >= 256) {
-          copy_loops.stream(reinterpret_cast<char*>(out), reinterpret_cast<const char*>(in), bytes);
-        } else {
-          std::memcpy(out, in, static_cast<size_t>(bytes));
-        }
-        continue;
+  Item* const values = static_cast<Item*>(args.values);
+  const bool even = is_even(args), dense = to == 1 && from == 1;
+  if (args.indices != 1) {
+    Walk<1> row(args);
+    for (int64_t r = 0; r < row.count; ++r, row.next()) {
+      Item* const out = values + row.value;
+      if (even && dense) {
+        std::memcpy(out, table + row.find(0), static_cast<size_t>(n) * sizeof(Item));
+      } else {
+        for (int64_t i = 0; i < n; ++i) out[i * to] = table[row.find(i)];
       }
-      for (int64_t i = 0; i < n; ++i) out[i * to] = in[i * from];
-    } else if (one) {
-      const Item* const in = table + row.element;
-      const int64_t* const index = args.index[0] + row.at[0];
-      const int64_t next = args.index_strides[0][0], step = args.step[0];
-      if (to == 1 && from == 0 && next == 1 && step == 1) {  // multiplies nothing for an address
-        for (int64_t i = 0; i < n; ++i) out[i] = in[index[i]];
-        continue;
-      }
-      for (int64_t i = 0; i < n; ++i) out[i * to] = in[i * from + index[i * next] * step];
-    } else {
-      for (int64_t i = 0; i < n; ++i) out[i * to] = table[row.find(i)];
     }
+  } else if (even && dense) {
+    gather_rows<Item>(args, stream);
+  } else {
+    const int64_t next = args.index_strides[0][0];
+    const bool plain = to == 1 && from == 0 && next == 1 && step == 1;
+    for_rows(args, [=](int64_t value, int64_t element, const int64_t* index, int64_t) {
+      Item* const out = values + value;
+      const Item* const in = table + element;
+      if (even) {
+        const Item* const found = in + *index * step;
+        for (int64_t i = 0; i < n; ++i) out[i * to] = found[i * from];
+      } else if (plain) {  // multiplies nothing for an address
+        for (int64_t i = 0; i < n; ++i) out[i] = in[index[i]];
+      } else {
+        for (int64_t i = 0; i < n; ++i) out[i * to] = in[i * from + index[i * next] * step];
+      }
+    });
   }
 }
 
 template <class T, ScatterMode mode>
 void scatter(const IndexedArgs& args) {
-  const int64_t n = args.shape[0], rows = args.numel / n;
+  const int64_t n = args.shape[0], step = args.step[0];
   const int64_t from = args.values_strides[0], to = args.table_strides[0];
+  const T* const values = static_cast<const T*>(args.values);
   T* const table = static_cast<T*>(args.table);
-  const bool even = is_even(args), one = args.indices == 1;
-  Rows row(args);
-  for (int64_t r = 0; r < rows; ++r, row.next()) {
-    const T* const in = static_cast<const T*>(args.values) + row.value;
-    if (even) {
-      T* const out = table + row.find(0);
-      if (to == 1 && from == 1) {
-        // Values and table never share memory.
+  const bool even = is_even(args), dense = to == 1 && from == 1;
+  const auto write = [=](T* out, const T* in) {  // a whole row
+    if (dense) {
+      // Values and table never share memory.
 #pragma GCC ivdep
-        for (int64_t i = 0; i < n; ++i) out[i] = body::combine(mode, out[i], in[i]);
-      } else {
-        for (int64_t i = 0; i < n; ++i)
-          out[i * to] = body::combine(mode, out[i * to], in[i * from]);
-      }
-    } else if (one) {
-      T* const out = table + row.element;
-      const int64_t* const index = args.index[0] + row.at[0];
-      const int64_t next = args.index_strides[0][0], step = args.step[0];
-      for (int64_t i = 0; i < n; ++i) {
-        T& place = out[i * to + index[i * next] * step];
-        place = body::combine(mode, place, in[i * from]);
-      }
+      for (int64_t i = 0; i < n; ++i) out[i] = body::combine(mode, out[i], in[i]);
     } else {
+      for (int64_t i = 0; i < n; ++i) out[i * to] = body::combine(mode, out[i * to], in[i * from]);
+    }
+  };
+  if (args.indices != 1) {
+    Walk<1> row(args);
+    for (int64_t r = 0; r < row.count; ++r, row.next()) {
+      const T* const in = values + row.value;
+      if (even) {
+        write(table + row.find(0), in);
+        continue;
+      }
       for (int64_t i = 0; i < n; ++i) {
         T& place = table[row.find(i)];
         place = body::combine(mode, place, in[i * from]);
       }
     }
+  } else {
+    const int64_t next = args.index_strides[0][0];
+    for_rows(args, [=](int64_t value, int64_t element, const int64_t* index, int64_t) {
+      const T* const in = values + value;
+      T* const out = table + element;
+      if (even) return write(out + *index * step, in);
+      for (int64_t i = 0; i < n; ++i) {
+        T& place = out[i * to + index[i * next] * step];
+        place = body::combine(mode, place, in[i * from]);
+      }
+    });
   }
 }
 
