@@ -16,12 +16,19 @@ namespace {
 using body::PoolArgs;
 using body::PoolDim;
 
-// Elements that a row of the output is made from, about.
+// Positions along a dimension that one of the result is made from, about: a window's or, backward,
+// the windows that read one.
+int64_t work_along(const PoolDim& dim, bool backward) {
+  const int64_t from = backward ? dim.output : dim.input, to = backward ? dim.input : dim.output;
+  if (dim.adaptive) return from / to + 1;
+  return backward ? dim.kernel / dim.stride : std::min(dim.kernel, dim.input);
+}
+
+// Elements that a row of the result is made from, about.
 int64_t work_of_row(const PoolArgs& args, bool backward) {
   int64_t work = args.inner * std::max(args.dims[2].output, args.dims[2].input);
   for (const PoolDim& dim : args.dims) {
-    const int64_t window = dim.adaptive ? dim.input / dim.output + 1 : dim.kernel;
-    work *= std::max<int64_t>(backward ? window / dim.stride : std::min(window, dim.input), 1);
+    work *= std::max<int64_t>(work_along(dim, backward), 1);
     if (work > kThreadGrain) break;
   }
   return std::max<int64_t>(work, 1);
