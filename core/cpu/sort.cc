@@ -96,15 +96,17 @@ void take_one_by_one(int64_t length, int64_t take, const ItemAt& item_at,
                      std::vector<Item<Key>>& items) {
   Item<Key> best[kTiny];
   int64_t count = 0;
+  Key bound = 0;  // of the last one taken
   for (int64_t i = 0; i < length; ++i) {
     const Item<Key> item = item_at(i);
     if (count == take) {
-      if (take == 0 || !(item < best[take - 1])) continue;
+      if (item.key >= bound) continue;  // an equal one's place is behind
       --count;
     }
     int64_t at = count++;
     for (; at > 0 && item < best[at - 1]; --at) best[at] = best[at - 1];
     best[at] = item;
+    bound = best[count - 1].key;
   }
   items.assign(best, best + count);
 }
@@ -135,25 +137,27 @@ void take_few(int64_t length, size_t take, const ItemAt& item_at, std::vector<It
   if (items.size() > take) cut();
 }
 
-// A line that is shorter is looked at as a whole.
-constexpr int64_t kLong = 2048;
+// A line that is shorter is looked at as a whole; one of up to kCached items, which lie in the
+// cache then, has its keys made once.
+constexpr int64_t kLong = 128, kCached = 1 << 17;
 
 // A line's items of ranks `skip` up to `take`, and some beside them; how many come before them all.
-// Keys are counted in as many equal ranges as say where those ranks lie.
+// Keys are counted in equal ranges, as many as there are items, which say where those ranks lie.
 template <class Key, class ItemAt>
 int64_t take_middle(int64_t length, int64_t skip, int64_t take, const ItemAt& item_at,
                     std::vector<Item<Key>>& items) {
-  constexpr int kRanges = 4096;
+  constexpr int64_t kRanges = 4096;
   Key low = ~Key{0}, high = 0;
   for (int64_t i = 0; i < length; ++i) {
     const Key key = item_at(i).key;
     low = std::min(low, key);
     high = std::max(high, key);
   }
-  int shift = 0;
-  while ((high - low) >> shift >= kRanges) ++shift;
+  const int bits = std::bit_width(static_cast<uint64_t>(std::min(length, kRanges) - 1));
+  const int shift = std::max(static_cast<int>(std::bit_width(Key{high - low})) - bits, 0);
   const auto range_of = [&](Key key) { return static_cast<size_t>((key - low) >> shift); };
-  std::vector<int64_t> counts(kRanges);
+  int64_t counts[kRanges];
+  std::fill_n(counts, int64_t{1} << bits, 0);
   for (int64_t i = 0; i < length; ++i) ++counts[range_of(item_at(i).key)];
   size_t first = 0;
   int64_t before = 0;
@@ -175,9 +179,9 @@ void sort_line(const SortArgs& args, const T* in, T* values, int64_t* indices,
                std::vector<Item<Key>>& items, std::vector<Item<Key>>& other) {
   const int64_t length = args.lines.length, stride = args.lines.inner;
   const int64_t written = args.take - args.skip;
-  const auto item_at = [&](int64_t i) {
-    const Key key = key_of(read(in, i * stride));
-    return Item<Key>{args.descending ? ~key : key, static_cast<Key>(i)};
+  const Key turn = args.descending ? ~Key{0} : 0;
+  const auto item_at = [=](int64_t i) {
+    return Item<Key>{key_of(read(in, i * stride)) ^ turn, static_cast<Key>(i)};
   };
   const auto by_place = [&] {
     std::sort(items.begin(), items.end(),
@@ -200,11 +204,17 @@ void sort_line(const SortArgs& args, const T* in, T* values, int64_t* indices,
   if (args.take < length / kFewShare) {
     take_few(length, static_cast<size_t>(args.take), item_at, items);
     if (!args.sorted || items.size() >= kShort) by_place();
-  } else if (written < length && length >= kLong) {
+  } else if (written < length && length > kCached) {
     before = take_middle(length, args.skip, args.take, item_at, items);
   } else {
     items.resize(static_cast<size_t>(length));
     for (int64_t i = 0; i < length; ++i) items[static_cast<size_t>(i)] = item_at(i);
+    if (written < length && length >= kLong) {
+      items.swap(other);
+      before = take_middle(
+          length, args.skip, args.take, [&](int64_t i) { return other[static_cast<size_t>(i)]; },
+          items);
+    }
   }
   if (written < static_cast<int64_t>(items.size())) {
     const auto first = items.begin() + (args.skip - before), last = first + written - 1;

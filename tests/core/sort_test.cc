@@ -169,7 +169,7 @@ TEST(Sort, TopkUnsortedAndKthValue) {
 // Some lines are short, and the keys of others are counted first.
 TEST(Sort, TheKthIsThatOfASortedLine) {
   for (const DType dtype : kDTypes) {
-    for (const int64_t length : {9, 32, 33, 700, 5000}) {
+    for (const int64_t length : {9, 32, 33, 127, 128, 129, 700, 4097, 5000}) {
       const Tensor x = numbers_with_ties({2, length, 3}, dtype);
       if (is_floating(dtype)) x.select(2, 1).narrow(1, 5, 2).fill_(std::nan(""));
       const Tensor places = sort(x, 1, false, true).indices;
@@ -179,6 +179,23 @@ TEST(Sort, TheKthIsThatOfASortedLine) {
       }
       const int64_t most = std::max(length - 100, length / 2);
       EXPECT_TRUE(equal(topk(x, most, 1, false).indices, places.narrow(1, 0, most)));
+    }
+  }
+}
+
+// Keys of lines up to a length are kept; here a permutation of 0, 1, ..., n - 1.
+TEST(Sort, TheKthOfALongLine) {
+  for (const int64_t n : {131071, 131072, 131073, 400000}) {
+    std::vector<double> numbers(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i)
+      numbers[static_cast<size_t>(i)] = static_cast<double>(i * 10007 % n);
+    for (const DType dtype : {f32, f64, i32}) {
+      const Tensor x = tensor(numbers, {n}).to(dtype);
+      for (const int64_t k : {n / 3, n / 2, n - 1}) {
+        const ValuesIndices found = kthvalue(x, k);
+        EXPECT_EQ(found.values.item<double>(), static_cast<double>(k - 1));
+        EXPECT_EQ(found.indices.item<int64_t>() * 10007 % n, k - 1);
+      }
     }
   }
 }
