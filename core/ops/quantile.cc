@@ -47,19 +47,25 @@ ValuesIndices median_along(const char* op, const Tensor& input, int64_t given_di
   return pick(input, dim, gather(argsort(x, dim), dim, middle), keepdim);
 }
 
-Tensor median_of_all(const char* op, const Tensor& input) {
+Tensor median_of_all(const char* op, const Tensor& input, bool skip_nan) {
   const CalledOp called(op);
-  const Tensor flat = input.reshape({input.numel()});
-  if (flat.numel() == 0) {
-    check(is_floating(input.dtype()), op, "an integer tensor must have elements", input.shape());
+  const bool floating = is_floating(input.dtype());
+  const Tensor flat = input.reshape({input.numel()}), x = flat.detach();
+  int64_t count = x.numel();
+  if (floating && skip_nan && count > 0) count -= sum(isnan(x)).item<int64_t>();
+  if (count == 0) {
+    check(floating, op, "an integer tensor must have elements", input.shape());
     return full({}, std::numeric_limits<double>::quiet_NaN(),
                 {.dtype = input.dtype(), .device = input.device()});
   }
-  const Tensor value = median(flat.detach(), 0).values;
-  if (!is_floating(input.dtype()) || !needs_gradient(input)) return value;
+  Tensor value = kthvalue(x, (count - 1) / 2 + 1, 0).values;  // NaN comes last
+  if (floating && !skip_nan) {
+    const Tensor largest = amax(x);  // NaN where there is one
+    value = where(isnan(largest), largest, value);
+  }
+  if (!floating || !needs_gradient(input)) return value;
   // All that is equal to it, or NaN as it is, shares its gradient.
-  const Tensor equals =
-      logical_or(eq(flat.detach(), value), logical_and(isnan(flat.detach()), isnan(value)));
+  const Tensor equals = logical_or(eq(x, value), logical_and(isnan(x), isnan(value)));
   const Tensor share = reciprocal(sum(equals).to(compute_dtype(input.dtype()))).to(input.dtype());
   const Tensor mean = sum(where(equals, flat * share, 0));
   return value + where(isfinite(value), mean - mean.detach(), mean);  // which adds nothing
@@ -144,16 +150,14 @@ Tensor quantile_of(const Tensor& input, const Operand& q, std::optional<int64_t>
 
 Tensor median(const Tensor& input) {
   check_defined("median", {{"input", input}});
-  return median_of_all("median", input);
+  return median_of_all("median", input, false);
 }
 ValuesIndices median(const Tensor& input, int64_t dim, bool keepdim) {
   return median_along("median", input, dim, keepdim, false);
 }
 Tensor nanmedian(const Tensor& input) {
   check_defined("nanmedian", {{"input", input}});
-  const CalledOp called("nanmedian");
-  if (!is_floating(input.dtype())) return median_of_all("nanmedian", input);
-  return median_of_all("nanmedian", masked_select(input, logical_not(isnan(input))));
+  return median_of_all("nanmedian", input, true);
 }
 ValuesIndices nanmedian(const Tensor& input, int64_t dim, bool keepdim) {
   return median_along("nanmedian", input, dim, keepdim, true);

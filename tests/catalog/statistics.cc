@@ -111,7 +111,7 @@ void add_middles(std::vector<Row>& rows) {
                 "median: dim must not be of size 0, got 1 of [2,0]"},
                {[] { median(ones({0}, {.dtype = i64})); },
                 "median: an integer tensor must have elements, got [0]"}},
-       .also = {"argmax", "fill_", "find_bad_index", "gather", "isnan", "where", "topk"}}));
+       .also = {"amax", "argmax", "fill_", "find_bad_index", "gather", "isnan", "where", "topk"}}));
   rows.push_back(middle<nanmedian, nanmedian>(
       {.op = "nanmedian",
        .needs_values = true,
@@ -119,8 +119,8 @@ void add_middles(std::vector<Row>& rows) {
                   nanmedian(ones({2, 0}), 1);
                 },
                 "nanmedian: dim must not be of size 0, got 1 of [2,0]"}},
-       .also = {"argmax", "clamp_min", "fill_", "find_bad_index", "floor_divide", "gather", "index",
-                "isnan", "logical_not", "nonzero", "sort", "sub", "sum", "topk", "where"}}));
+       .also = {"clamp_min", "fill_", "find_bad_index", "floor_divide", "gather", "isnan",
+                "logical_not", "sort", "sub", "sum", "topk"}}));
   rows.push_back({.op = "mode",
                   .tolerance = kExact,
                   .calls = {{"default",

@@ -13,6 +13,7 @@
 #include <aorta/tests/special_numbers.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cfloat>
 
 namespace aorta {
@@ -41,6 +42,27 @@ TEST(Quantile, OfNothingButNan) {
   EXPECT_TRUE(isnan(median(empty({0}))).item<bool>());
   EXPECT_EQ(median(tensor({3.0, kNaN, 1.0, kNaN}), 0).indices.item<int64_t>(), 1);
   EXPECT_EQ(median(tensor(4.0), 0, true).values.dim(), 0);
+}
+
+TEST(Quantile, MediansOfAllAreThoseOfASortedVector) {
+  for (const int64_t n : {1, 2, 5, 127, 128, 1000, 5001}) {
+    for (const int64_t every : {2, 3, 5000}) {  // NaN stands at each so many, but for the first
+      std::vector<double> given, numbers;
+      for (int64_t i = 0; i < n; ++i) {
+        const double number = static_cast<double>(i * 37 % 101) - 50;
+        given.push_back(i % every == every - 1 ? kNaN : number);
+        if (i % every != every - 1) numbers.push_back(number);
+      }
+      std::sort(numbers.begin(), numbers.end());
+      for (const DType dtype : {f32, f64, bf16}) {
+        const Tensor x = tensor(given, {n}).to(dtype);
+        EXPECT_EQ(nanmedian(x).item<double>(), numbers[(numbers.size() - 1) / 2]) << n;
+        EXPECT_EQ(isnan(median(x)).item<bool>(), numbers.size() < given.size()) << n;
+        const Tensor whole = tensor(numbers).to(dtype);
+        EXPECT_EQ(median(whole).item<double>(), numbers[(numbers.size() - 1) / 2]) << n;
+      }
+    }
+  }
 }
 
 TEST(Quantile, OfMoreNumbersThanF32Counts) {
