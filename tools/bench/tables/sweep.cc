@@ -187,6 +187,10 @@ Case case_of(const Cell& cell) {
   const auto now = cell.processor_time ? processor_seconds : seconds_now;
   const char* const clock =
       cell.processor_time ? "import time; perf_counter = time.process_time; " : "";
+  const std::string setup =
+      fmt::format("{}import peer_sweep; run, exact = peer_sweep.case('{}', '{}/{}', {}, {})", clock,
+                  cell.op.row->family, cell.op.row->op, cell.op.sample->name, inputs->in_python(),
+                  cell.backward ? "True" : "False");
   Case sides{.ours = {.name = "Aorta",
                       .run =
                           [=](int64_t repetitions) {
@@ -194,11 +198,7 @@ Case case_of(const Cell& cell) {
                             for (int64_t i = 0; i < repetitions; ++i) work();
                             return now() - start;
                           }},
-             .peer = torch_side(
-                 fmt::format("{}import peer_sweep; run = peer_sweep.case('{}', '{}/{}', {}, {})",
-                             clock, cell.op.row->family, cell.op.row->op, cell.op.sample->name,
-                             inputs->in_python(), cell.backward ? "True" : "False"),
-                 "run()", cell.checks_places() ? "samples" : "all_moments")};
+             .peer = torch_side(setup, "run()", cell.checks_places() ? "samples" : "all_moments")};
   if (!cell.checked) return sides;
   sides.ours.values = [=] {
     Tensors results = work();
