@@ -132,6 +132,28 @@ TEST(Losses, CosinesOfKnownAngles) {
   EXPECT_EQ(cosine_embedding_loss(ones({2, 0}), ones({2, 0}), tensor({1, 1})).item<float>(), 1);
 }
 
+// Lines of each length around those that are summed in another way, of numbers that half types
+// hold.
+TEST(Losses, CosinesOfEachLength) {
+  for (const DType dtype : {f16, bf16, f32, f64}) {
+    const double unit = dtype == bf16 ? 0x1p-8 : dtype == f16 ? 0x1p-11 : 0x1p-23;
+    for (int64_t n = 1; n <= 40; ++n) {
+      const Tensor x = remainder(arange(2 * n) * 7, 11).to(f64).view({2, n}) - 4;
+      const Tensor y = remainder(arange(2 * n) * 5, 13).to(f64).view({2, n}) - 5;
+      const Tensor cosines = cosine_similarity(x.to(dtype), y.to(dtype)).to(f64);
+      for (int64_t i = 0; i < 2; ++i) {
+        double xy = 0, xx = 0, yy = 0;
+        for (int64_t j = 0; j < n; ++j) {
+          const double a = x.at<double>({i, j}), b = y.at<double>({i, j});
+          xy += a * b, xx += a * a, yy += b * b;
+        }
+        const double want = xx * yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+        EXPECT_NEAR(cosines.at<double>({i}), want, unit) << to_string(dtype) << ", length " << n;
+      }
+    }
+  }
+}
+
 // PyTorch warns, too: (N, 1) and (N) are N x N pairs.
 TEST(ElementLosses, SayOnceThatShapesDiffer) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // a program of its own

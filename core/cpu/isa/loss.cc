@@ -214,6 +214,19 @@ AORTA_INLINE void add_products(double (*sums)[kBlock], const C* a, const C* b) {
 
 template <class T>
 AORTA_INLINE void products_of_line(const T* x, const T* y, int64_t n, double* results) {
+  if (n <= kBlock / 2) {  // joining lanes takes longer
+    double xy = 0, xx = 0, yy = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const double a = static_cast<Compute<T>>(x[i]), b = static_cast<Compute<T>>(y[i]);
+      xy += a * b;
+      xx += a * a;
+      yy += b * b;
+    }
+    results[0] = xy;
+    results[1] = xx;
+    results[2] = yy;
+    return;
+  }
   double sums[3][kBlock] = {};
   Compute<T> a[kBlock], b[kBlock];
   int64_t i = 0;
