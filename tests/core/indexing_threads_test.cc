@@ -1,4 +1,5 @@
 #include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/tests/core/elements.h>
 #include <aorta/tests/same_bits.h>
