@@ -134,12 +134,11 @@ static Tensor rounded_quotient(const Operand& a, const Operand& b, const char* r
   check(mode == "trunc", "div", "rounding_mode must be trunc or floor", mode);
   const DType common = common_dtype("div", a, b);
   if (is_integral(common)) return floor_divide(sub(a, fmod(a, b)), b);
-  // Without a gradient, as the floor: that of the quotient may be infinite, times 0.
-  if (!is_half(common)) return trunc(div(a, b)).detach();
+  if (!is_half(common)) return trunc(div(a, b));
   // A quotient that is rounded to a half type may be another integer.
   Tensor kept[2];
   const Operand x = in_dtype(a, DType::f32, kept[0]), y = in_dtype(b, DType::f32, kept[1]);
-  return trunc(div(x, y)).to(common).detach();
+  return trunc(div(x, y)).to(common);
 }
 Tensor div(const Operand& input, const Operand& other, const char* rounding_mode) {
   const CalledOp called("div");

@@ -122,17 +122,6 @@ TEST(Kinks, OfDivisorsInHalfTypes) {
 }
 
 // What stands between has no place in a half type, or is rounded away in it.
-// torch.div(x, y, rounding_mode="trunc") is constant but for jumps, and so where y is 0.
-TEST(Kinks, OfTruncatedQuotientsByZero) {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
-    const Tensor x = tensor({2.0, 3.0}, {.dtype = dtype}).requires_grad_();
-    const Tensor y = tensor({0.0, 2.0}, {.dtype = dtype}).requires_grad_();
-    const Tensor z = div(x, y, "trunc") + x + y;
-    EXPECT_EQ(gradient(z, x), (std::vector{1.0, 1.0}));
-    EXPECT_EQ(gradient(z, y), (std::vector{1.0, 1.0}));
-  }
-}
-
 TEST(Kinks, OfNumbersBesideHalfTypes) {
   for (const auto& [dtype, weight] : {std::pair{DType::bf16, 0.999}, {DType::f16, 0.9999}}) {
     const Tensor start = ones({3}, {.dtype = dtype}).requires_grad_(),
