@@ -111,12 +111,9 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
   check_fits("arange", whole_for(dtype, first), dtype);
   const double count = std::ceil((last - first) / stride);
   check(count < 0x1p46, "arange", kMostNumbers, count);
-  // An integer dtype holds no fraction of the start, and none of the step.
-  const auto held = [&](double x) { return is_integral(dtype) ? std::trunc(x) : x; };
-  return generate("arange", static_cast<int64_t>(count), dtype, options,
-                  [dtype, from = held(first), by = held(stride)](int64_t i) -> Scalar {
-                    return whole_for(dtype, from + static_cast<double>(i) * by);
-                  });
+  return generate("arange", static_cast<int64_t>(count), dtype, options, [=](int64_t i) -> Scalar {
+    return whole_for(dtype, first + static_cast<double>(i) * stride);
+  });
 }
 
 Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options) {
@@ -129,13 +126,6 @@ Tensor arange(const Scalar& end, const TensorOptions& options) {
 
 namespace {
 
-// The bound in the dtype: in an integer one its integer part, modulo 2^8 in u8.
-double held_by(DType dtype, const Scalar& bound) {
-  if (!is_integral(dtype)) return bound.to_double();
-  const int64_t whole = bound.to_int();
-  return dtype == DType::u8 ? static_cast<uint8_t>(whole) : static_cast<double>(whole);
-}
-
 // What `number` makes of `steps` numbers from start to end.
 template <class F>
 Tensor spaced(const char* op, const Scalar& start, const Scalar& end, int64_t steps,
@@ -145,7 +135,7 @@ Tensor spaced(const char* op, const Scalar& start, const Scalar& end, int64_t st
   check(!is_complex(dtype), op, "dtype must be real", dtype);
   check(dtype != DType::boolean, op, "dtype must be a number, not bool", dtype);
   for (const Scalar& bound : {start, end}) check_fits(op, bound, dtype);
-  const double a = held_by(dtype, start), b = held_by(dtype, end);
+  const double a = start.to_double(), b = end.to_double();
   const double step = steps > 1 ? (b - a) / static_cast<double>(steps - 1) : 0;
   // From both ends, so that the last number is `end` exactly and the row is symmetric.
   return generate(op, steps, dtype, options, [=](int64_t i) {

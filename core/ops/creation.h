@@ -11,13 +11,12 @@ Tensor ones(const Shape& shape, const TensorOptions& options = {});
 Tensor full(const Shape& shape, const Scalar& value, const TensorOptions& options = {});
 
 /// start, start + step, ... before end: ceil((end - start) / step) numbers. i64 when all three are
-/// integers, else f32. In an integer dtype those from start's integer part by step's.
+/// integers, else f32.
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
               const TensorOptions& options = {});
 Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options = {});
 Tensor arange(const Scalar& end, const TensorOptions& options = {});
-/// `steps` numbers from start to end, both included. An integer dtype takes the integer parts of
-/// both first, and those of the numbers then.
+/// `steps` numbers from start to end, both included.
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
                 const TensorOptions& options = {});
 /// base^x for the `steps` numbers x from start to end.
