@@ -64,7 +64,7 @@ TEST(Creation, Arange) {
   EXPECT_EQ(arange(INT64_MIN, INT64_MAX, INT64_MAX).to_vector<int64_t>(),
             (std::vector<int64_t>{INT64_MIN, -1, INT64_MAX - 1}));
   EXPECT_EQ(linspace(-5, 5, 3, {.dtype = u8}).to_vector<int64_t>(),
-            (std::vector<int64_t>{251, 0, 5}));  // as in PyTorch
+            (std::vector<int64_t>{251, 0, 5}));
   EXPECT_EQ(arange(-2.0, 2.0, 1.0, {.dtype = u8}).to_vector<int64_t>(),
             (std::vector<int64_t>{254, 255, 0, 1}));
   EXPECT_EQ(error_of([] { arange(INT64_MIN, INT64_MAX); }),
