@@ -1,24 +1,23 @@
-""
-    "What EchoNet's `Echo` gives for a folder: echo_peer.py FOLDER OUT.npz [OPTION=VALUE]...; exits with 77 without OpenCV or
-    scikit -
-    image.
+"""What EchoNet's `Echo` gives for a folder: echo_peer.py FOLDER OUT.npz; exits with 77 without OpenCV or scikit-image.
 
-        The steps of echonet /
-        datasets / echo.py in numpy : whole video to float32,
-    zeros after the end, the clip that starts at START,
-    the frames first and last in VolumeTracings.csv,
-    masks by skimage.draw.polygon.For each video NAME : NAME / clip(3, length, H, W) f32 NAME /
-        frames(2, 3, H, W) u8,
-    of the small trace and of the large NAME / masks(2, H, W) u8 NAME / index(2) i64 NAME
-        / values EF,
-    EDV,
-    ESV
-    ""
-    "
+The steps of echonet/datasets/echo.py in numpy: whole video to float32, zeros after the end, the clip that starts at
+START, the frames first and last in VolumeTracings.csv, masks by skimage.draw.polygon. For each video NAME:
+    NAME/clip    (3, length, H, W) f32
+    NAME/frames  (2, 3, H, W) u8, of the small trace and of the large
+    NAME/masks   (2, H, W) u8
+    NAME/index   (2) i64
+    NAME/values  EF, EDV, ESV
+"""
 
-    import collections import csv import os import sys
+import collections
+import csv
+import os
+import sys
 
-    try : import cv2 import numpy as np import skimage.draw
+try:
+    import cv2
+    import numpy as np
+    import skimage.draw
 except ImportError as error:
     print(error)
     sys.exit(77)
