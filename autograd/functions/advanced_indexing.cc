@@ -25,9 +25,9 @@ std::vector<Index> restore(const std::vector<Saved>& saved, const Gradients& g) 
 
 void index_gradient(Tensor& output, const Tensor& input, std::span<const Tensor> indices) {
   record("index", output, {&input}, [places = save_all(indices)](Gradients& g) {
-    const Tensor empty =
+    const Tensor nothing =
         zeros(g.input_shape(), {.dtype = g.output().dtype(), .device = g.output().device()});
-    g.input() = index_put(empty, restore(places, g), g.output(), true);
+    g.input() = index_put_(nothing, restore(places, g), g.output(), true);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <aorta/autograd/functions/embed.h>
 #include <aorta/autograd/record.h>
+#include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/rearrange.h>
 
@@ -24,8 +25,8 @@ Tensor fill_up(const Tensor& gradient, const Shape& shape) {
 
 void gather_gradient(Tensor& output, const Tensor& input, int dim, const Tensor& index) {
   record("gather", output, {&input}, [dim, places = Saved(index, 1)](Gradients& g) {
-    g.input() =
-        scatter_add(zeros_beside(g.output(), g.input_shape()), dim, g.saved(places), g.output());
+    g.input() = zeros_beside(g.output(), g.input_shape());
+    kernel::add_along(g.input(), dim, g.saved(places), g.output());
   });
 }
 

@@ -199,6 +199,12 @@ Layout lay_out(const char* op, const Tensor& view, std::span<const Tensor> tenso
   return layout;
 }
 
+body::IndexedArgs plan(const Layout& layout, const Tensor& values, const Tensor& table,
+                       bool write) {
+  return plan_indexed(layout.shape, {values, values.strides()}, {table, layout.table_strides},
+                      layout.planned, write);
+}
+
 // `values` in the shape of what is written; 1s in front may be more than it has.
 Tensor expand_values(const char* op, const Tensor& values, const Shape& shape) {
   Tensor result = values;
@@ -231,8 +237,7 @@ Tensor read(const Tensor& view, const std::vector<Tensor>& tensors) {
   Tensor output =
       empty_strided(layout.shape, strides, {.dtype = view.dtype(), .device = view.device()});
   if (output.numel() > 0) {
-    index_op.kernel(view.device())(plan_indexed(
-        layout.shape, {output, strides}, {view, layout.table_strides}, layout.planned, false));
+    index_op.kernel(view.device())(plan(layout, output, view, false));
   }
   if (needs_gradient(view)) index_op.gradient()(output, view, tensors);
   if (is_traced()) [[unlikely]]
@@ -258,15 +263,19 @@ Gathered Tensor::operator[](const Tensor& places) const {
 
 namespace {
 
-// Half types have become f32 before a sum.
-void put(const Tensor& table, const Layout& layout, const Tensor& wanted, bool accumulate) {
+void put(const Tensor& table, const Layout& layout, std::span<const Tensor> tensors,
+         const Tensor& values, bool accumulate) {
   if (layout.shape.numel() == 0) return;
-  const Tensor same = wanted.to(table.dtype());
-  const Tensor values = same.shares_storage(table) ? same.clone() : same;
-  index_put_op.kernel(table.device())(
-      plan_indexed(layout.shape, {values, values.strides()}, {table, layout.table_strides},
-                   layout.planned, true),
-      mode_for(table.dtype(), accumulate ? ScatterMode::sum : ScatterMode::assign));
+  const ScatterKernel scatter = index_put_op.kernel(table.device());
+  const ScatterMode mode = accumulate ? ScatterMode::sum : ScatterMode::assign;
+  if (accumulate && is_half(table.dtype())) {
+    const Planner planner{layout.shape, [&](const Tensor& part, const Tensor& whole, bool write) {
+                            return plan(lay_out("index_put_", whole, tensors), part, whole, write);
+                          }};
+    return combine_half(scatter, index_op.kernel(table.device()), mode, planner, table, values);
+  }
+  const Tensor source = values.shares_storage(table) ? values.clone() : values;
+  scatter(plan(layout, source, table, true), mode_for(table.dtype(), mode));
 }
 
 // Writes the elements of a view at index tensors, one a dimension.
@@ -277,14 +286,12 @@ void write(const Tensor& view, const std::vector<Tensor>& tensors, const Tensor&
     return write(view_as_real(view), beside_parts(tensors), view_as_real(values), accumulate);
   const bool wanted = is_floating(view.dtype()) && needs_gradient(view, values);
   const bool record = records_write(op, view, wanted);
-  const bool wide = accumulate && is_half(view.dtype());
-  const Tensor table = wide ? view.detach().to(f32) : view.detach();
-  const Layout layout = lay_out(op, table, tensors);
+  const uint32_t version = view.version();
+  const Layout layout = lay_out(op, view, tensors);
   const Tensor fitted = expand_values(op, values, layout.shape);
-  put(table, layout, fitted.detach(), accumulate);
-  if (wide) view.detach().copy_(table);
-  // The copy is a write already; a tracer has been told of it as one of its own.
-  if (!wide || is_traced()) bump_written(view);
+  put(view.detach(), layout, tensors, fitted.detach(), accumulate);
+  // A copy back from f32 is a write already; a tracer has been told of it as one of its own.
+  if (view.version() == version || is_traced()) bump_written(view);
   if (record) index_put_op.gradient()(view, tensors, fitted, accumulate);
   if (is_traced()) [[unlikely]] {
     tell_tracer(index_put_op.name(), {&view},

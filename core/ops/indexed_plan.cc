@@ -1,3 +1,4 @@
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
@@ -57,6 +58,7 @@ body::ScatterMode mode_for(DType dtype, body::ScatterMode mode) {
 namespace {
 
 using body::IndexedArgs;
+using body::ScatterMode;
 
 // Moves free dimensions among their places so that the innermost has the smallest stride.
 void sort_free(int* order, int n, const Strides& table_strides) {
@@ -115,6 +117,32 @@ IndexedArgs plan_indexed(const Shape& shape, PlannedTensor values, PlannedTensor
     if (at == 0 || !merge(args, at - 1, at)) ++args.ndim;
   }
   return args;
+}
+
+void combine_half(ScatterKernel scatter, GatherKernel gather, ScatterMode mode,
+                  const Planner& planner, const Tensor& table, const Tensor& values) {
+  const Tensor addends = values.to(f32);
+  // Each place that is met costs several visits in no order; the whole table costs two in order,
+  // which are cheap on a GPU. A tracer knows whole tensors alone.
+  constexpr int64_t kFew = 8;
+  const bool few = planner.shape.numel() <= table.numel() / kFew;
+  if (!few || !table.device().is_cpu() || is_traced()) {
+    const Tensor wide = table.to(f32);
+    scatter(planner.plan(addends, wide, true), mode);
+    table.copy_(wide);
+    return;
+  }
+  // Only elements that are met have a value in `wide`. One that is met several times is assigned
+  // the same value each time.
+  const Tensor wide = empty_like(table, {.dtype = f32});
+  const auto move = [&](const Tensor& from, const Tensor& to) {
+    const Tensor met = empty(planner.shape, {.dtype = from.dtype(), .device = from.device()});
+    gather(planner.plan(met, from, false));
+    scatter(planner.plan(met.to(to.dtype()), to, true), ScatterMode::assign);
+  };
+  move(table, wide);
+  scatter(planner.plan(addends, wide, true), mode);
+  move(wide, table);
 }
 
 }  // namespace aorta::kernel

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <aorta/core/body/indexing.h>
+#include <aorta/core/ops/indexing.h>
 #include <aorta/core/tensor.h>
 
+#include <functional>
 #include <span>
 
 // What the indexing ops share between their files; not for users.
@@ -29,6 +31,8 @@ Tensor check_index(const char* op, const Tensor& index, int dim, int64_t size, b
 
 /// Rows of `table` (V, ...) at `indices` (n), which check_index has given: (n, ...). No gradient.
 Tensor read_rows(const Tensor& table, const Tensor& indices);
+/// Adds `values` to what a gather along `dim` has read of `table` at `index`, which it has checked.
+void add_along(const Tensor& table, int dim, const Tensor& index, const Tensor& values);
 /// Adds rows of `values` (n, ...) to those of `table` at such indices.
 void add_rows(const Tensor& table, const Tensor& indices, const Tensor& values);
 
@@ -53,5 +57,14 @@ struct PlannedTensor {
 /// dimensions. A write keeps the order of the dimensions that aren't free.
 body::IndexedArgs plan_indexed(const Shape& shape, PlannedTensor values, PlannedTensor table,
                                std::span<const PlannedIndex> indices, bool write);
+
+/// What a plan for values (of `shape`) and a table of any strides is made by.
+struct Planner {
+  Shape shape;
+  std::function<body::IndexedArgs(const Tensor& values, const Tensor& table, bool write)> plan;
+};
+/// table = combine(mode, table, values) of half types, in f32 and rounded once.
+void combine_half(ScatterKernel scatter, GatherKernel gather, body::ScatterMode mode,
+                  const Planner& planner, const Tensor& table, const Tensor& values);
 
 }  // namespace aorta::kernel

@@ -114,9 +114,10 @@ void write_along(ScatterKernel kernel, ScatterMode mode, const Tensor& table, in
     const Tensor values = source.shares_storage(table) ? source.clone() : source;
     return kernel(plan_along(values, table, dim, index, true), mode_for(table.dtype(), mode));
   }
-  const Tensor wide = table.to(f32);
-  kernel(plan_along(source.to(f32), wide, dim, index, true), mode);
-  table.copy_(wide);
+  const Planner planner{index.shape(), [&](const Tensor& values, const Tensor& whole, bool write) {
+                          return plan_along(values, whole, dim, index, write);
+                        }};
+  combine_half(kernel, gather_op.kernel(table.device()), mode, planner, table, source);
 }
 
 // The checked index of a write, in as many dimensions as the source (at least 1): an empty one may
@@ -241,9 +242,13 @@ Tensor kernel::read_rows(const Tensor& table, const Tensor& indices) {
   return read_checked(table.detach(), 0, places, places);
 }
 
+void kernel::add_along(const Tensor& table, int dim, const Tensor& index, const Tensor& values) {
+  if (index.numel() == 0) return;
+  write_in_place(scatter_add_op, ScatterMode::sum, table, dim, index, values);
+}
+
 void kernel::add_rows(const Tensor& table, const Tensor& indices, const Tensor& values) {
-  write_in_place(scatter_add_op, ScatterMode::sum, table, 0,
-                 expand_along(indices, values.shape(), 0), values);
+  add_along(table, 0, expand_along(indices, values.shape(), 0), values);
 }
 
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {

@@ -1,4 +1,5 @@
 #include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/tests/core/elements.h>
 #include <aorta/tests/same_bits.h>
@@ -48,6 +49,68 @@ TEST(IndexingThreads, SumsAreTheSameBits) {
     }
   }
   set_num_threads(before);
+}
+
+// What was there and all that is added to it, summed in f64 and rounded once: `places` (n) of rows
+// of `table`, and `source` (n, ...).
+Tensor half_sum(const Tensor& table, const Tensor& places, const Tensor& source) {
+  const Tensor sum = table.to(f64), addends = source.to(f64);
+  const int64_t width = source.numel() / places.numel(), rows = table.shape()[0];
+  for (int64_t i = 0; i < places.numel(); ++i) {
+    const int64_t place = places.data<int64_t>()[i];
+    double* const to = sum.data<double>() + (place < 0 ? place + rows : place) * width;
+    for (int64_t j = 0; j < width; ++j) to[j] += addends.data<double>()[i * width + j];
+  }
+  return sum.to(table.dtype());
+}
+
+// Sums of quarters that f32 and f64 hold without a rounding, whether few or many elements of a
+// table are met: a table of 4,000 rows has few of them met by 300 places, one of 80 all.
+TEST(IndexingThreads, SumsOfHalfTypesAreRoundedOnce) {
+  Dice dice(23);
+  const int before = get_num_threads();
+  for (const DType dtype : {f16, bf16}) {
+    for (const int64_t rows : {4000, 80}) {
+      for (const int64_t width : {1, 5, 64}) {
+        const Tensor table = (uneven(dice, {rows, width}).to(i32) % 40).to(dtype) / 4;
+        const Tensor places = random_index(dice, {300}, 80);
+        places.narrow(0, 0, 200).fill_(7);  // bf16 can't count so far
+        const Tensor source = (uneven(dice, {300, width}).to(i32) % 40).to(dtype) / 4 + 5;
+        const Tensor want = half_sum(table, places, source);
+        const Tensor wide = places.unsqueeze(1).expand({300, width}).contiguous();
+        const Tensor columns = arange(width).unsqueeze(0);
+        for (const int threads : {1, 3}) {
+          set_num_threads(threads);
+          EXPECT_TRUE(same_bits(index_add(table, 0, places, source), want));
+          EXPECT_TRUE(same_bits(scatter_add(table, 0, wide, source), want));
+          EXPECT_TRUE(same_bits(index_put(table, {places - rows}, source, true), want));
+          EXPECT_TRUE(same_bits(index_put(table, {wide, columns}, source, true), want));
+          const Tensor turned = table.t().clone(MemoryFormat::contiguous).t();
+          EXPECT_TRUE(same_bits(index_put_(turned, {places}, source, true).contiguous(), want));
+          const Tensor part = zeros({rows, 2 * width}, {.dtype = dtype}).slice(1, 0, width);
+          part.copy_(table);
+          EXPECT_TRUE(same_bits(scatter_add_(part, 0, wide, source).contiguous(), want));
+        }
+        const Tensor none = places.narrow(0, 0, 0);
+        EXPECT_TRUE(same_bits(index_add(table, 0, none, source.narrow(0, 0, 0)), table));
+        EXPECT_TRUE(same_bits(index_put(table, {none}, source.narrow(0, 0, 0), true), table));
+      }
+    }
+  }
+  set_num_threads(before);
+}
+
+// A sum counts as a write, whichever way it is taken.
+TEST(IndexingThreads, SumsOfHalfTypesAreWrites) {
+  for (const int64_t size : {1000, 2}) {
+    const Tensor x = zeros({size}, {.dtype = bf16}), one = ones({1}, {.dtype = bf16});
+    const auto before = x.version();
+    scatter_add_(x, 0, tensor({1}), one);
+    const auto between = x.version();
+    index_put_(x, {tensor({1})}, one, true);
+    EXPECT_GT(between, before);
+    EXPECT_GT(x.version(), between);
+  }
 }
 
 TEST(IndexingThreads, ReadsAndSearchesAreWhole) {
