@@ -249,12 +249,15 @@ void copysign_gradient(const Tensor& output, const Operand& a, const Operand& b,
          });
 }
 
-// Neighbours of neighbours are as far apart.
+// Neighbours of neighbours are as far apart; where there is no way to go it is PyTorch's 0.
 void nextafter_gradient(const Tensor& output, const Operand& a, const Operand& b,
                         const Nextafter&) {
-  record("nextafter", output, {a.tensor, b.tensor}, [](Gradients& g) {
-    if (g.wanted(0)) g.input(0) = fit(g.output(), g, 0);
-  });
+  record("nextafter", output, {a.tensor, b.tensor},
+         [sx = save(a, 0, needs(a)), sy = save(b, 1, needs(a))](Gradients& g) {
+           if (!g.wanted(0)) return;
+           const Tensor goes = ne(g.saved(sx), g.saved(sy));
+           g.input(0) = fit(where(goes, g.output(), 0), g, 0);
+         });
 }
 
 void heaviside_gradient(const Tensor& output, const Operand& a, const Operand& b,

@@ -194,4 +194,10 @@ TEST(Kinks, OfIgnoredClasses) {
   for (const double found : gradient(composed * composed, rows)) EXPECT_FALSE(std::isnan(found));
 }
 
+TEST(Kinks, OfNextafterAtItsTarget) {
+  const Tensor x = tensor({0.5, 1.0, 2.0, -0.0, kNaN}).to(f64).requires_grad_();
+  const Tensor target = tensor({1.0, 1.0, 1.0, 0.0, 1.0}).to(f64);
+  EXPECT_EQ(gradient(nextafter(x, target), x), (std::vector<double>{1, 0, 1, 0, 1}));
+}
+
 }  // namespace
