@@ -240,7 +240,7 @@ std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
   check_defined("chunk", {{"input", input}});
   const int64_t size = size_along("chunk", input, dim);
   check(chunks > 0, "chunk", "the number of chunks must be positive", chunks);
-  if (size == 0) return list_of("chunk", chunks, [&](int64_t) { return input; });
+  if (size == 0) return list_of("chunk", chunks, [&](int64_t) { return input.narrow(dim, 0, 0); });
   return cut_evenly("chunk", input, size, (size - 1) / chunks + 1, dim);
 }
 

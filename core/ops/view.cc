@@ -126,9 +126,9 @@ Tensor Tensor::view(const Shape& wanted) const {
 Tensor Tensor::reshape(const Shape& wanted) const {
   check_defined("reshape", {{"input", *this}});
   const Shape shape = resolve_shape("reshape", *this, wanted);
-  if (shape == this->shape()) return *this;
-  Strides strides;
-  if (!view_strides(*this, shape, strides)) return contiguous().view(shape);
+  Strides strides = this->strides();
+  if (shape != this->shape() && !view_strides(*this, shape, strides))
+    return contiguous().view(shape);
   return record(view_op, make_view(*this, shape, strides, storage_offset()), *this);
 }
 
@@ -139,6 +139,7 @@ Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const {
   check(first <= last, "flatten", "start_dim can't come after end_dim", start_dim, " and ",
         end_dim);
   if (dim() == 0) return view({1});
+  if (first == last) return *this;  // as PyTorch's
   Shape shape;
   int64_t merged = 1;
   for (int i = 0; i < dim(); ++i) {
@@ -206,7 +207,7 @@ Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
 Tensor Tensor::t() const {
   check_defined("t", {{"input", *this}});
   check(dim() <= 2, "t", "at most 2 dimensions", shape());
-  return dim() < 2 ? *this : transpose(0, 1);
+  return transpose(0, dim() < 2 ? 0 : 1);
 }
 
 Tensor Tensor::squeeze() const {
@@ -224,11 +225,12 @@ Tensor Tensor::squeeze() const {
 Tensor Tensor::squeeze(int64_t dim) const {
   check_defined("squeeze", {{"input", *this}});
   const int d = wrap_dim("squeeze", dim, this->dim());
-  if (this->dim() == 0 || shape()[d] != 1) return *this;
   Shape new_shape = shape();
   Strides new_strides = strides();
-  new_shape.erase(d);
-  new_strides.erase(d);
+  if (this->dim() > 0 && shape()[d] == 1) {
+    new_shape.erase(d);
+    new_strides.erase(d);
+  }
   return record(view_op, make_view(*this, new_shape, new_strides, storage_offset()), *this);
 }
 
@@ -236,7 +238,7 @@ Tensor Tensor::squeeze(const Dims& dims) const {
   check_defined("squeeze", {{"input", *this}});
   Dims rising = wrap_dims("squeeze", dims, dim());
   std::sort(rising.begin(), rising.end());
-  Tensor result = *this;
+  Tensor result = rising.empty() ? reshape(shape()) : *this;
   for (int i = rising.size(); i-- > 0;) result = result.squeeze(rising[i]);
   return result;
 }
@@ -266,7 +268,6 @@ Tensor Tensor::expand(const Shape& wanted) const {
           "sizes must match or be 1", wanted, " for shape ", shape());
     new_strides[i] = d < 0 || size != new_shape[i] ? 0 : strides()[d];
   }
-  if (new_shape == shape()) return *this;
   checked_numel("expand", new_shape, item_size(dtype()));
   return record(expand_op, make_view(*this, new_shape, new_strides, storage_offset()), *this);
 }

@@ -22,6 +22,42 @@
 namespace aorta {
 namespace {
 
+// A view that changes nothing was the tensor itself: what it is in the graph hung on the shape.
+TEST(Views, OfTheSameShapeAreTensorsOfTheirOwn) {
+  const std::vector<Tensor (*)(const Tensor&)> views{
+      [](const Tensor& x) { return x.reshape(x.shape()); },
+      [](const Tensor& x) { return x.view({2}); },
+      [](const Tensor& x) { return x.expand({-1}); },
+      [](const Tensor& x) { return x.squeeze(0); },
+      [](const Tensor& x) { return x.squeeze(); },
+      [](const Tensor& x) { return x.squeeze(Dims()); },
+      [](const Tensor& x) { return x.t(); },
+      [](const Tensor& x) { return x.movedim(0, 0); },
+      [](const Tensor& x) { return x.slice(0); },
+      [](const Tensor& x) { return x.chunk(1)[0]; },
+  };
+  for (size_t i = 0; i < views.size(); ++i) {
+    SCOPED_TRACE(i);
+    const Tensor x = leaf({1, 2});
+    Tensor unrecorded;
+    {
+      const NoGradGuard no_grad;
+      unrecorded = views[i](x);
+    }
+    EXPECT_FALSE(unrecorded.requires_grad());
+    const Tensor view = views[i](x);
+    view.register_hook([](const Tensor& gradient) { return gradient * 10; });
+    sum(x * unrecorded + view).backward();
+    EXPECT_EQ(grad_of(x), (Doubles{11, 12}));
+    const Tensor y = constant({1, 2});
+    views[i](y).requires_grad_();
+    EXPECT_FALSE(y.requires_grad());
+  }
+  const Tensor nothing = leaf(Doubles());
+  const NoGradGuard no_grad;
+  for (const Tensor& part : nothing.chunk(2)) EXPECT_FALSE(part.requires_grad());
+}
+
 // (x + y) z at (-2, 5, -4): the textbook's graph.
 TEST(Backward, SumTimesFactor) {
   const Tensor x = leaf(-2), y = leaf(5), z = leaf(-4);
