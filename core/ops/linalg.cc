@@ -408,6 +408,26 @@ Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool le
   return solve_triangular(LU, Y, {.upper = true});
 }
 
+namespace {
+
+// X with A X = B, where B holds matrices.
+Tensor solve_matrices(const Tensor& A, const Tensor& B) {
+  const Operands o = broadcast_operands("solve", A, B);
+  if (A.is_complex()) {
+    const Tensor re = real(o.A), im = imag(o.A);
+    const Tensor both = cat({cat({re, -im}, -1), cat({im, re}, -1)}, -2);
+    const Tensor parts = solve_matrices(both, cat({real(o.B), imag(o.B)}, -2));
+    const int64_t n = re.size(-1);
+    return complex(narrow(parts, -2, 0, n), narrow(parts, -2, n, n));
+  }
+  Tensor x = run_solve("solve", solve_op.kernel(A.device()), o, nullptr);
+  if (needs_gradient(o.A, o.B)) solve_op.gradient()(x, o.A, o.B);
+  tell_tracer(solve_op.name(), {&x}, {&o.A, &o.B});
+  return x;
+}
+
+}  // namespace
+
 Tensor solve(const Tensor& A, const Tensor& B, bool left) {
   const CalledOp called("solve");
   check_defined("solve", {{"A", A}, {"B", B}});
@@ -418,22 +438,11 @@ Tensor solve(const Tensor& A, const Tensor& B, bool left) {
   vectors.resize(A.dim() - 1);
   if (B.dim() == 1 || (B.dim() == A.dim() - 1 && B.shape() == vectors)) {
     check(left, "solve", "vectors must be on the right", B.shape());
-    return squeeze(solve(A, unsqueeze(B, -1)), -1);
+    return squeeze(solve_matrices(A, unsqueeze(B, -1)), -1);
   }
   check(B.dim() >= 2, "solve", "B must have a dimension or more", B.shape());
-  if (!left) return transposed(solve(transposed(A), transposed(B)));
-  const Operands o = broadcast_operands("solve", A, B);
-  if (A.is_complex()) {
-    const Tensor re = real(o.A), im = imag(o.A);
-    const Tensor both = cat({cat({re, -im}, -1), cat({im, re}, -1)}, -2);
-    const Tensor parts = solve(both, cat({real(o.B), imag(o.B)}, -2));
-    const int64_t n = re.size(-1);
-    return complex(narrow(parts, -2, 0, n), narrow(parts, -2, n, n));
-  }
-  Tensor x = run_solve("solve", solve_op.kernel(A.device()), o, nullptr);
-  if (needs_gradient(o.A, o.B)) solve_op.gradient()(x, o.A, o.B);
-  tell_tracer(solve_op.name(), {&x}, {&o.A, &o.B});
-  return x;
+  if (!left) return transposed(solve_matrices(transposed(A), transposed(B)));
+  return solve_matrices(A, B);
 }
 
 Tensor solve_triangular(const Tensor& A, const Tensor& B, const TriangularOptions& options) {

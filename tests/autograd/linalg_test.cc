@@ -169,6 +169,15 @@ TEST(Linalg, RankAndLeastSquares) {
   EXPECT_EQ(result.residuals.shape(), (Shape{0}));
 }
 
+// A column of numbers looked like vectors a second time where A is (1, 1, 1).
+TEST(Linalg, SolvesForAVectorInEveryBatch) {
+  const Tensor b = tensor({3.0}, kDouble);
+  const Tensor x = linalg::solve(full({1, 1, 1}, 2, kDouble), b);
+  EXPECT_EQ(x.shape(), (Shape{1, 1}));
+  EXPECT_EQ(x.to_vector<double>(), (std::vector<double>{1.5}));
+  EXPECT_EQ(linalg::solve(full({2, 1, 1}, 2, kDouble), b).shape(), (Shape{2, 1}));
+}
+
 TEST(Linalg, PowersAndExponentials) {
   const Tensor turn = tensor({{0, -1}, {1, 0}}, kDouble);
   EXPECT_LT(
