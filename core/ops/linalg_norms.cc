@@ -38,7 +38,9 @@ Tensor norm_of_last(const Tensor& A, const MatrixOrder& ord) {
   check(size == 1 || size == 2 || std::isinf(size), "matrix_norm",
         "ord must be fro, nuc, 1, -1, 2, -2, inf or -inf", ord.order());
   const Tensor values = size == 2 ? svdvals(A) : sum(abs(A), {size == 1 ? -2 : -1});
-  return ord.order() > 0 ? amax(values, {-1}) : amin(values, {-1});
+  if (ord.order() < 0) return amin(values, {-1});
+  // Norms are at least 0, the largest of none too.
+  return values.size(-1) == 0 ? sum(values, {-1}) : amax(values, {-1});
 }
 
 }  // namespace
@@ -74,12 +76,16 @@ Tensor norm(const Tensor& A, const std::optional<MatrixOrder>& ord, const Dims& 
 Tensor cond(const Tensor& A, const MatrixOrder& p) {
   check_defined("cond", {{"A", A}});
   const CalledOp called("cond");
+  // That of an empty matrix is 0, as in PyTorch.
   if (!p.name() && std::fabs(p.order()) == 2) {
     const Tensor S = svdvals(A);
+    if (S.size(-1) == 0) return sum(S, {-1});
     const Tensor first = select(S, -1, 0), last = select(S, -1, S.size(-1) - 1);
     return p.order() > 0 ? first / last : last / first;
   }
-  return matrix_norm(A, p) * matrix_norm(inv(A), p);
+  const Tensor inverse = inv(A);
+  if (A.size(-1) == 0) return sum(A, {-2, -1});
+  return matrix_norm(A, p) * matrix_norm(inverse, p);
 }
 
 namespace {

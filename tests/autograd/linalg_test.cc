@@ -178,6 +178,25 @@ TEST(Linalg, SolvesForAVectorInEveryBatch) {
   EXPECT_EQ(linalg::solve(full({2, 1, 1}, 2, kDouble), b).shape(), (Shape{2, 1}));
 }
 
+// PyTorch's values: a norm of nothing is 0, and so is what cond makes of it.
+TEST(Linalg, NormsOfEmptyMatrices) {
+  for (const Shape& shape : {Shape{2, 0, 0}, Shape{2, 0, 3}, Shape{2, 3, 0}}) {
+    const Tensor A = zeros(shape, kDouble);
+    const auto norm_of = [&](const linalg::MatrixOrder& order) {
+      return linalg::matrix_norm(A, order).to_vector<double>();
+    };
+    for (const char* name : {"fro", "nuc"}) EXPECT_EQ(norm_of(name), (std::vector<double>{0, 0}));
+    for (const double order : {1.0, 2.0, HUGE_VAL})
+      EXPECT_EQ(norm_of(order), (std::vector<double>{0, 0})) << order;
+    EXPECT_THROW(norm_of(-2), Error);
+    for (const double order : {2.0, -2.0})
+      EXPECT_EQ(linalg::cond(A, order).to_vector<double>(), (std::vector<double>{0, 0}));
+  }
+  const Tensor square = zeros({2, 0, 0}, kDouble);
+  for (const double order : {1.0, -1.0, HUGE_VAL, -HUGE_VAL})
+    EXPECT_EQ(linalg::cond(square, order).to_vector<double>(), (std::vector<double>{0, 0}));
+}
+
 TEST(Linalg, PowersAndExponentials) {
   const Tensor turn = tensor({{0, -1}, {1, 0}}, kDouble);
   EXPECT_LT(
