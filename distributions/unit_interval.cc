@@ -117,7 +117,8 @@ Tensor ContinuousBernoulli::variance() const {
   const Coin coin(logits());
   const Tensor l = coin.far, off = coin.off;
   const Tensor series = 1.0 / 12 + off * (-1.0 / 240 + off * (1.0 / 6048 - 1.0 / 172800 * off));
-  const Tensor exact = reciprocal(square(l)) - 0.25 * square(reciprocal(sinh(0.5 * l)));
+  const Tensor steep = abs(l);  // 1 / (2 sinh(l / 2))^2 without numbers that overflow
+  const Tensor exact = reciprocal(square(l)) - exp(-steep) / square(expm1(-steep));
   return coin.choose(series, exact).to(logits().dtype());
 }
 
@@ -129,22 +130,27 @@ Tensor ContinuousBernoulli::log_prob(const Tensor& value) const {
                                                            {.reduction = Reduction::none});
 }
 
-// (e^(l x) - 1) / (e^l - 1), and for a positive l by that of 1 - x, which doesn't overflow.
+// (e^(l x) - 1) / (e^l - 1), for a positive l with e^l taken out of both, so that nothing overflows
+// and nothing is lost near 0.
 Tensor ContinuousBernoulli::cdf(const Tensor& value) const {
   check_value(value);
   const Coin coin(logits());
-  const Tensor x = value.to(f64), steep = where(coin.fair, 1.0, abs(coin.l));
-  const auto falling = [&](const Tensor& at) { return expm1(-steep * at) / expm1(-steep); };
-  const Tensor exact = where(gt(coin.l, 0), 1 - falling(1 - x), falling(x));
-  return clamp(where(coin.fair, x, exact), 0, 1).to(logits().dtype());
+  const Tensor x = clamp(value.to(f64), 0, 1), steep = where(coin.fair, 1.0, abs(coin.l));
+  const Tensor falling = expm1(-steep * x) / expm1(-steep);
+  const Tensor exact = where(gt(coin.l, 0), exp(steep * (x - 1)) * falling, falling);
+  return where(coin.fair, x, exact).to(logits().dtype());
 }
 
+// That of -l, of 1 - u, is 1 less it; of a negative l it is log(1 - u + u e^l) / l.
 Tensor ContinuousBernoulli::quantile(const Tensor& u) const {
   const Coin coin(logits());
-  const Tensor p = u.to(f64), steep = where(coin.fair, 1.0, abs(coin.l));
-  const auto falling = [&](const Tensor& of) { return -log1p(of * expm1(-steep)) / steep; };
-  const Tensor exact = where(gt(coin.l, 0), 1 - falling(1 - p), falling(p));
-  return clamp(where(coin.fair, p, exact), 0, 1).to(logits().dtype());
+  const Tensor p = u.to(f64), steep = where(coin.fair, 1.0, abs(coin.l)), up = gt(coin.l, 0);
+  const Tensor q = where(up, 1 - p, p), small = lt(q, 0.5);
+  const Tensor near_one = log(where(small, 1.0, 1 - q + q * exp(-steep)));
+  const Tensor near_zero = log1p(where(small, q, 0.0) * expm1(-steep));
+  const Tensor falling = -where(small, near_zero, near_one) / steep;
+  const Tensor inside = where(gt(falling, 1), 1.0, falling);  // where it was rounded
+  return where(coin.fair, p, where(up, 1 - inside, inside)).to(logits().dtype());
 }
 
 Tensor ContinuousBernoulli::icdf(const Tensor& value) const {

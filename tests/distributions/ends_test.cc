@@ -1,0 +1,48 @@
+// Values and gradients at the ends of supports, and of parameters whose exponentials overflow.
+#include <aorta/core/ops/indexing.h>
+#include <aorta/tests/distributions/cases.h>
+#include <aorta/tests/error_text.h>
+
+namespace aorta::distributions {
+namespace {
+
+Tensor numbers(const std::vector<double>& values) { return tensor(values, {.dtype = f64}); }
+
+Tensor gradient(const Tensor& y, const Tensor& x) {
+  return autograd::grad({sum(y)}, {x}, {}, {.retain_graph = true})[0];
+}
+
+// (e^(l x) - 1) / (e^l - 1) and its slope l e^(l x) / (e^l - 1).
+TEST(ContinuousCoins, HaveTheirSlopesNearTheEnds) {
+  const Tensor x = numbers({1e-20, 1e-9, 0.5}).requires_grad_();
+  const ContinuousBernoulli coin({.logits = numbers({2})});
+  const double c = 2 / std::expm1(2.0);
+  EXPECT_TRUE(
+      near(coin.cdf(x) / x.detach(), numbers({c, c * (1 + 1e-9), std::expm1(1.0) * c}), 1e-14));
+  EXPECT_TRUE(
+      near(gradient(coin.cdf(x), x), numbers({c, c * std::exp(2e-9), c * std::exp(1.0)}), 1e-14));
+  const Tensor u = numbers({0, 1}).requires_grad_();
+  EXPECT_TRUE(near(coin.icdf(u), numbers({0, 1}), 1e-15));
+  EXPECT_TRUE(near(gradient(coin.icdf(u), u), numbers({1 / c, std::exp(-2.0) / c}), 1e-12));
+  EXPECT_TRUE(near(coin.cdf(numbers({0, 1})), numbers({0, 1}), 1e-16));
+}
+
+// 1 / l^2 is the variance's limit, u^(1/l) the quantile's power.
+TEST(ContinuousCoins, OfLargeLogitsHaveGradients) {
+  for (const double l : {-10000.0, -1000.0, -50.0, 50.0, 1000.0, 10000.0}) {
+    const Tensor logits = numbers({l}).requires_grad_();
+    const ContinuousBernoulli coin({.logits = logits});
+    EXPECT_TRUE(near(coin.variance() * l * l, numbers({1}), 1e-9)) << l;
+    EXPECT_TRUE(near(gradient(coin.variance(), logits) * l * l * l, numbers({-2}), 1e-9)) << l;
+    EXPECT_TRUE(near(gradient(coin.stddev(), logits) * l * l, numbers({l > 0 ? -1.0 : 1.0}), 1e-9));
+    const Tensor u = numbers({0.3}), q = l > 0 ? u : 1 - u;
+    EXPECT_TRUE(near(gradient(coin.icdf(u), logits) * l * l, -log(q), 1e-6)) << l;
+    EXPECT_TRUE(near(coin.icdf(numbers({0, 1})), numbers({0, 1}), 1e-15)) << l;
+  }
+  const Tensor logits = numbers({50, -50, 600}).requires_grad_();
+  const Tensor ends = ContinuousBernoulli({.logits = logits}).icdf(numbers({0, 1, 1}));
+  EXPECT_TRUE(near(gradient(ends, logits), zeros({3}, {.dtype = f64}), 1e-12));
+}
+
+}  // namespace
+}  // namespace aorta::distributions
