@@ -44,7 +44,8 @@ Tensor Kumaraswamy::log_prob(const Tensor& value) const {
 
 Tensor Kumaraswamy::cdf(const Tensor& value) const {
   check_value(value);
-  return -expm1(b_ * log1p(-pow(value, a_)));
+  const Tensor power = pow(value, a_), at_end = eq(power, 1);  // whose logarithm is infinite
+  return where(at_end, 1.0, -expm1(b_ * log1p(-where(at_end, 0.0, power))));
 }
 
 Tensor Kumaraswamy::icdf(const Tensor& value) const {

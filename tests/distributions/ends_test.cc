@@ -44,5 +44,15 @@ TEST(ContinuousCoins, OfLargeLogitsHaveGradients) {
   EXPECT_TRUE(near(gradient(ends, logits), zeros({3}, {.dtype = f64}), 1e-12));
 }
 
+TEST(Kumaraswamys, HaveGradientsOfTheCdfAtItsEnd) {
+  const Tensor a = numbers({0.5, 2}).requires_grad_(), b = numbers({0.3, 4}).requires_grad_();
+  const Tensor x = numbers({1, 0.5}).requires_grad_();
+  const Tensor cdf = Kumaraswamy(a, b).cdf(x);  // 1 - (1 - x^a)^b
+  EXPECT_TRUE(near(cdf, numbers({1, 1 - std::pow(0.75, 4)}), 1e-15));
+  EXPECT_TRUE(near(gradient(cdf, a), numbers({0, std::pow(0.75, 3) * std::log(0.5)}), 1e-15));
+  EXPECT_TRUE(near(gradient(cdf, b), numbers({0, -std::pow(0.75, 4) * std::log(0.75)}), 1e-15));
+  EXPECT_TRUE(near(gradient(cdf, x), numbers({0, 4 * std::pow(0.75, 3)}), 1e-15));
+}
+
 }  // namespace
 }  // namespace aorta::distributions
