@@ -35,6 +35,7 @@ Uniform::Uniform(const Parameter& low, const Parameter& high) : DistributionOf("
 
 Tensor Uniform::mean() const { return (high_ + low_) / 2; }
 Tensor Uniform::mode() const { return full_like(low_, NAN); }
+Tensor Uniform::stddev() const { return (high_ - low_) / std::sqrt(12.0); }
 Tensor Uniform::variance() const { return square(high_ - low_) / 12; }
 
 Tensor Uniform::log_prob(const Tensor& value) const {

@@ -16,6 +16,7 @@ class Uniform : public DistributionOf<Uniform> {
   Tensor mean() const override;
   /// NaN: every value is one.
   Tensor mode() const override;
+  Tensor stddev() const override;
   Tensor variance() const override;
   /// -inf at `high`.
   Tensor log_prob(const Tensor& value) const override;

@@ -54,5 +54,12 @@ TEST(Kumaraswamys, HaveGradientsOfTheCdfAtItsEnd) {
   EXPECT_TRUE(near(gradient(cdf, x), numbers({0, 4 * std::pow(0.75, 3)}), 1e-15));
 }
 
+TEST(Uniforms, OfWideIntervalsHaveAStandardDeviation) {
+  const Tensor low = tensor({0.0}).requires_grad_();
+  const Tensor deviation = Uniform(low, tensor({1e25})).stddev();
+  EXPECT_NEAR(deviation.item<double>() / 1e25, 1 / std::sqrt(12.0), 1e-6);
+  EXPECT_NEAR(gradient(deviation, low).item<double>(), -1 / std::sqrt(12.0), 1e-6);
+}
+
 }  // namespace
 }  // namespace aorta::distributions
