@@ -163,16 +163,16 @@ Constraint GeneralizedPareto::support() const {
 }
 
 Tensor GeneralizedPareto::mean() const {
-  return loc_ + scale_ * moment_above(-concentration_, -1, INFINITY,
-                                      [](const Tensor& k) { return reciprocal(1 + k); });
+  return loc_ + moment_above(-concentration_, -1, INFINITY,
+                             [&](const Tensor& k) { return scale_ / (1 + k); });
 }
 
 Tensor GeneralizedPareto::mode() const { return where(lt(concentration_, -1), end(), loc_); }
 
 Tensor GeneralizedPareto::variance() const {
-  return square(scale_) * moment_above(-concentration_, -0.5, INFINITY, [](const Tensor& k) {
-           return reciprocal(square(1 + k) * (1 + 2 * k));
-         });
+  return moment_above(-concentration_, -0.5, INFINITY, [&](const Tensor& k) {
+    return square(scale_) / (square(1 + k) * (1 + 2 * k));
+  });
 }
 
 Tensor GeneralizedPareto::hazard(const Tensor& value) const {

@@ -61,5 +61,14 @@ TEST(Uniforms, OfWideIntervalsHaveAStandardDeviation) {
   EXPECT_NEAR(gradient(deviation, low).item<double>(), -1 / std::sqrt(12.0), 1e-6);
 }
 
+TEST(GeneralizedParetos, OfInfiniteMomentsLeaveGradientsFinite) {
+  const Tensor scale = numbers({2, 2}).requires_grad_();
+  const GeneralizedPareto d(0, scale, numbers({1.5, 0}));
+  EXPECT_TRUE(near(d.mean(), numbers({INFINITY, 2}), 1e-15));
+  EXPECT_TRUE(near(gradient(d.mean(), scale), numbers({0, 1}), 1e-15));
+  EXPECT_TRUE(near(d.stddev(), numbers({INFINITY, 2}), 1e-15));
+  EXPECT_TRUE(near(gradient(d.stddev(), scale), numbers({0, 1}), 1e-15));
+}
+
 }  // namespace
 }  // namespace aorta::distributions
