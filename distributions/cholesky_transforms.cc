@@ -48,6 +48,9 @@ std::vector<int64_t> below_diagonal(int64_t n, const F& f) {
   return values;
 }
 
+// log(1 / cosh(x)), where cosh(x) may overflow.
+Tensor log_sech(const Tensor& x) { return std::numbers::ln2 - x + logsigmoid(2 * x); }
+
 // The vector below the diagonal, zeros elsewhere.
 Tensor matrix_of(const Tensor& x, int64_t n) {
   std::vector<int64_t> places(static_cast<size_t>(n * n), x.size(-1));
@@ -105,7 +108,7 @@ Tensor CorrCholeskyTransform::operator()(const Tensor& x) const {
   check_defined(name(), {{"x", x}});
   const int64_t n = rows_of(name(), x.shape());
   const Tensor matrix = matrix_of(x, n);
-  const Tensor left = cumprod(reciprocal(cosh(matrix)), -1).narrow(-1, 0, n - 1);
+  const Tensor left = exp(cumsum(log_sech(matrix), -1)).narrow(-1, 0, n - 1);
   const Tensor all = ones_like(left.narrow(-1, 0, 1));
   return (tanh(matrix) + eye(n, options_of(x))) * cat({all, left}, -1);
 }
@@ -127,7 +130,7 @@ Tensor CorrCholeskyTransform::log_abs_det_jacobian(const Tensor& x, const Tensor
   const int64_t n = rows_of(name(), x.shape());
   const auto times = below_diagonal(n, [](int64_t i, int64_t j) { return i - j + 1; });
   const Tensor weights = tensor(times, {.device = x.device()}).to(x.dtype());
-  return sum(weights * (std::numbers::ln2 - x + logsigmoid(2 * x)), {-1});
+  return sum(weights * log_sech(x), {-1});
 }
 
 Shape CorrCholeskyTransform::forward_shape(const Shape& shape) const {

@@ -70,5 +70,15 @@ TEST(GeneralizedParetos, OfInfiniteMomentsLeaveGradientsFinite) {
   EXPECT_TRUE(near(gradient(d.stddev(), scale), numbers({0, 1}), 1e-15));
 }
 
+// tanh(x) in the first row, tanh(y) / cosh(x) behind it.
+TEST(CorrCholesky, HasGradientsWhereTheCosineOverflows) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const Tensor x = tensor({0.5, 2000.0, 0.25}, {.dtype = dtype}).requires_grad_();
+    const Tensor y = CorrCholeskyTransform()(x);
+    EXPECT_TRUE(near(gradient(y.narrow(-2, 2, 1), x).to(f64), zeros({3}, {.dtype = f64}), 0));
+    EXPECT_TRUE(near(y[2].detach().to(f64), numbers({1, 0, 0}), 0));
+  }
+}
+
 }  // namespace
 }  // namespace aorta::distributions
