@@ -141,8 +141,8 @@ Tensor Multinomial::log_prob(const Tensor& value) const {
   const Tensor l = logits(), k = as_floating(value, l);
   // A class that can't be and didn't come adds nothing.
   const Tensor none = logical_and(eq(l, -INFINITY), eq(k, 0));
-  const Tensor n = full({}, static_cast<double>(total_), options_of(l));
-  return log_factorial(n) - sum(log_factorial(k), {-1}) + sum(k * where(none, 0.0, l), {-1});
+  return log_factorial(sum(k, {-1})) - sum(log_factorial(k), {-1}) +
+         sum(k * where(none, 0.0, l), {-1});
 }
 
 // That of the order of draws, less what is known of it (Cover, Thomas, Elements of Information

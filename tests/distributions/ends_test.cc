@@ -80,5 +80,13 @@ TEST(CorrCholesky, HasGradientsWhereTheCosineOverflows) {
   }
 }
 
+// d/dk_i of lgamma(n + 1) - sum lgamma(k_i + 1) + sum k_i log(p_i), n the sum of k.
+TEST(Multinomials, DensitiesHaveTheGradientByTheCounts) {
+  const Tensor k = numbers({2, 0, 3}).requires_grad_(), p = numbers({0.2, 0.3, 0.5});
+  const Tensor density = Multinomial(5, {.probs = p}).log_prob(k);
+  const Tensor expected = digamma(numbers({6})) - digamma(k.detach() + 1) + log(p);
+  EXPECT_TRUE(near(gradient(density, k), expected, 1e-12));
+}
+
 }  // namespace
 }  // namespace aorta::distributions
