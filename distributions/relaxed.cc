@@ -12,16 +12,14 @@
 namespace aorta::distributions {
 namespace {
 
-// One number, 0-d, of the dtype and device of `like`.
+// A temperature of the dtype and device of `like`; one number is 0-d.
 Tensor temperature_of(const char* name, const Parameter& temperature, const Tensor& like) {
   check(temperature.given(), name, "temperature must be given", "none");
   Tensor result = temperature.is_number() ? full({}, temperature.number(), options_of(like))
                                           : temperature.tensor();
   check_defined(name, {{"temperature", result}});
-  check(result.numel() == 1, name, "temperature must be one number", result.shape());
-  result = result.to(like.dtype()).reshape(Shape{});
-  require(name, "temperature", result, constraints::positive());
-  return result;
+  result = result.to(like.dtype());
+  return result.numel() == 1 ? result.reshape(Shape{}) : result;
 }
 
 }  // namespace
@@ -30,7 +28,10 @@ LogitRelaxedBernoulli::LogitRelaxedBernoulli(const Parameter& temperature,
                                              const ProbsOrLogits& options)
     : DistributionOf("LogitRelaxedBernoulli"), odds_(Odds::of_coins(name(), options)) {
   temperature_ = temperature_of(name(), temperature, odds_.given());
-  set_shapes(odds_.given().shape());
+  require(name(), "temperature", temperature_, constraints::positive());
+  const Shape shape = broadcast_shapes(name(), temperature_.shape(), odds_.given().shape());
+  LogitRelaxedBernoulli::expand_to(shape);
+  set_shapes(shape);
 }
 
 Tensor LogitRelaxedBernoulli::log_prob(const Tensor& value) const {
@@ -44,7 +45,10 @@ Tensor LogitRelaxedBernoulli::draw(const Shape& sample_shape, Generator* generat
   return (l + log(u) - log1p(-u)) / temperature_;
 }
 
-void LogitRelaxedBernoulli::expand_to(const Shape& batch_shape) { odds_.expand_to(batch_shape); }
+void LogitRelaxedBernoulli::expand_to(const Shape& batch_shape) {
+  odds_.expand_to(batch_shape);
+  if (temperature_.dim() > 0) temperature_ = temperature_.expand(batch_shape);
+}
 
 RelaxedBernoulli::RelaxedBernoulli(const Parameter& temperature, const ProbsOrLogits& options)
     : DistributionOf("RelaxedBernoulli"),
@@ -69,6 +73,8 @@ RelaxedOneHotCategorical::RelaxedOneHotCategorical(const Parameter& temperature,
                                                    const ProbsOrLogits& options)
     : DistributionOf("RelaxedOneHotCategorical"), odds_(Odds::of_classes(name(), options)) {
   temperature_ = temperature_of(name(), temperature, odds_.given());
+  check(temperature_.dim() == 0, name(), "temperature must be one number", temperature_.shape());
+  require(name(), "temperature", temperature_, constraints::positive());
   set_shapes(without_last(odds_.given().shape()), {odds_.given().size(-1)});
 }
 

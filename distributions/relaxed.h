@@ -3,8 +3,8 @@
 #include <aorta/distributions/distribution.h>
 
 // Continuous relaxations of coins and classes, whose samples have gradients: Maddison, Mnih, Teh
-// 2017; Jang, Gu, Poole 2017. The temperature is one positive number: the nearer to 0, the nearer
-// are samples to 0 and 1.
+// 2017; Jang, Gu, Poole 2017. The temperature is positive: the nearer to 0, the nearer are samples
+// to 0 and 1. It is one number, or one for each coin.
 
 namespace aorta::distributions {
 

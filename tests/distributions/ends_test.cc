@@ -88,5 +88,28 @@ TEST(Multinomials, DensitiesHaveTheGradientByTheCounts) {
   EXPECT_TRUE(near(gradient(density, k), expected, 1e-12));
 }
 
+// Each coin is that of its own temperature.
+TEST(RelaxedCoins, MayHaveATemperatureEach) {
+  const Tensor logits = numbers({-1, 0.5, 2}), value = numbers({0.2, 0.6, 0.9});
+  const Tensor temperatures = numbers({0.5, 1, 2}).requires_grad_();
+  const RelaxedBernoulli coins(temperatures, {.logits = logits});
+  for (int64_t i = 0; i < 3; ++i) {
+    const Tensor temperature = temperatures[i].detach().requires_grad_();
+    const Tensor alone = RelaxedBernoulli(temperature, {.logits = logits[i]}).log_prob(value[i]);
+    EXPECT_TRUE(near(coins.log_prob(value)[i], alone, 1e-15));
+    EXPECT_TRUE(near(gradient(coins.log_prob(value), temperatures)[i], gradient(alone, temperature),
+                     1e-15));
+  }
+  const RelaxedBernoulli broadcast(numbers({0.5, 1}).reshape({2, 1}), {.logits = logits});
+  EXPECT_EQ(broadcast.batch_shape(), (Shape{2, 3}));
+  EXPECT_EQ(broadcast.rsample({4}).shape(), (Shape{4, 2, 3}));
+  EXPECT_EQ(coins.expand({2, 3}).log_prob(value).shape(), (Shape{2, 3}));
+  EXPECT_EQ(coins.expand({2, 3}).temperature().shape(), (Shape{2, 3}));
+  EXPECT_EQ(error_of([&] {
+              RelaxedBernoulli(numbers({1, 0, 1}), {.logits = logits});
+            }),
+            "RelaxedBernoulli: temperature must be positive, got 0 at [1]");
+}
+
 }  // namespace
 }  // namespace aorta::distributions
