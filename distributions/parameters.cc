@@ -70,7 +70,9 @@ Odds Odds::of_classes(const char* op, const ProbsOrLogits& options) {
   }
   require(op, "probs", given, constraints::nonnegative());
   const Tensor total = sum(given, {-1}, true);
-  require(op, "the sum of probs", total, constraints::positive());
+  require(op, "the sum of probs", total, {"be positive and finite", [](const Tensor& x) {
+                                            return logical_and(gt(x, 0), isfinite(x));
+                                          }});
   return {given / total, false, false};
 }
 

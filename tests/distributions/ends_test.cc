@@ -111,5 +111,12 @@ TEST(RelaxedCoins, MayHaveATemperatureEach) {
             "RelaxedBernoulli: temperature must be positive, got 0 at [1]");
 }
 
+TEST(Classes, OfInfiniteProbabilitiesAreAnError) {
+  EXPECT_EQ(error_of([] {
+              OneHotCategorical({.probs = numbers({1, INFINITY})});
+            }),
+            "OneHotCategorical: the sum of probs must be positive and finite, got inf at [0]");
+}
+
 }  // namespace
 }  // namespace aorta::distributions

@@ -134,7 +134,7 @@ TEST(Parameters, OutsideTheirSet) {
   EXPECT_EQ(error_of([&] { Categorical({.probs = bad}); }),
             "Categorical: probs must not be negative, got -1 at [2]");
   EXPECT_EQ(error_of([&] { Categorical({.probs = x}); }),
-            "Categorical: the sum of probs must be positive, got 0 at [0]");
+            "Categorical: the sum of probs must be positive and finite, got 0 at [0]");
   EXPECT_EQ(error_of([] { Categorical({.logits = 1}); }),
             "Categorical: logits must be (*, K), K > 0, got []");
   EXPECT_EQ(error_of([] {
