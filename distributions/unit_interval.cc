@@ -150,7 +150,8 @@ Tensor ContinuousBernoulli::quantile(const Tensor& u) const {
   const Tensor near_one = log(where(small, 1.0, 1 - q + q * exp(-steep)));
   const Tensor near_zero = log1p(where(small, q, 0.0) * expm1(-steep));
   const Tensor falling = -where(small, near_zero, near_one) / steep;
-  const Tensor inside = where(gt(falling, 1), 1.0, falling);  // where it was rounded
+  const Tensor excess = clamp_min(falling.detach() - 1, 0);  // of rounding, or infinite at the end
+  const Tensor inside = where(gt(excess, 1), 1.0, falling - excess);
   return where(coin.fair, p, where(up, 1 - inside, inside)).to(logits().dtype());
 }
 

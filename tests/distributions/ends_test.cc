@@ -1,5 +1,6 @@
 // Values and gradients at the ends of supports, and of parameters whose exponentials overflow.
 #include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/rearrange.h>
 #include <aorta/tests/distributions/cases.h>
 #include <aorta/tests/error_text.h>
 
@@ -25,6 +26,12 @@ TEST(ContinuousCoins, HaveTheirSlopesNearTheEnds) {
   EXPECT_TRUE(near(coin.icdf(u), numbers({0, 1}), 1e-15));
   EXPECT_TRUE(near(gradient(coin.icdf(u), u), numbers({1 / c, std::exp(-2.0) / c}), 1e-12));
   EXPECT_TRUE(near(coin.cdf(numbers({0, 1})), numbers({0, 1}), 1e-16));
+  for (double l = 0.1; l < 6; l += 0.17) {
+    const ContinuousBernoulli up({.logits = numbers({l})}), down({.logits = numbers({-l})});
+    const Tensor slopes = numbers({std::expm1(l) / l, -std::expm1(-l) / l});
+    EXPECT_TRUE(near(gradient(up.icdf(u), u), slopes, 1e-12)) << l;
+    EXPECT_TRUE(near(gradient(down.icdf(u), u), flip(slopes, {0}), 1e-12)) << l;
+  }
 }
 
 // 1 / l^2 is the variance's limit, u^(1/l) the quantile's power.
