@@ -85,7 +85,8 @@ void pointwise_loss_gradient(Tensor& output, const Tensor& input, const Tensor& 
          });
 }
 
-// Records the gradients of sum(x y), sum(x x) and sum(y y).
+// Records the gradients of sum(x y), sum(x x) and sum(y y). They stay in f64, for those of long and
+// of short lines are beyond f32 where the gradients of x and y aren't.
 void line_products_gradient(Tensor& output, const Tensor& x, const Tensor& y, int dim) {
   record("line_products", output, {&x, &y}, [dim, a = Saved(x, 0), b = Saved(y, 1)](Gradients& g) {
     const Tensor left = g.saved(a), right = g.saved(b);

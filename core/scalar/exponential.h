@@ -96,6 +96,16 @@ AORTA_INLINE float exp2(float x) {
 }
 AORTA_INLINE double exp2(double x) { return ::exp2(x); }
 
+/// 2^x in double lanes with a relative error below 2^-31, for -1022 <= x <= 1023 (and NaN); powers
+/// of integers are exact.
+AORTA_INLINE double exp2_lane(double x) {
+  constexpr double magic = 6755399441055744.0 + 1023;
+  const double shifted = x + magic;
+  const double r = (x - (shifted - magic)) * 0x1.62e42fefa39efp-1;
+  const double p = mul_add(mul_add(polynomial<coefficients::kExpTailDouble>(r), r, 1.0), r, 1.0);
+  return p * from_bits(to_bits(shifted) << 52);
+}
+
 /// e^x - 1 without cancellation. At most 1.4 ULP.
 AORTA_INLINE float expm1(float x) {
   // With s = 2^n / 2: e^x - 1 = 2((s - 1/2) + s*high + s*(r^2 q - n ln2_low)); the first two are

@@ -294,9 +294,12 @@ struct Sinc {
 /// x 2^y; in double, for a float may hold the product and not the power.
 struct Ldexp {
   static constexpr PointwiseInfo info = real_function("ldexp");
-  template <class T>
-  AORTA_INLINE T operator()(T x, T y) const {
-    return static_cast<T>(static_cast<double>(x) * exp2(static_cast<double>(y)));
+  AORTA_INLINE double operator()(double x, double y) const { return x * exp2(y); }
+  AORTA_INLINE float operator()(float x, float y) const {
+    // No float times 2^1000 is finite, nor times 2^-1000 more than 0; NaN stays.
+    const double wide = y, bounded = wide > 1000.0 ? 1000.0 : wide < -1000.0 ? -1000.0 : wide;
+    const double power = exp2_lane(bounded);
+    return static_cast<float>(x * (wide >= 1024 ? kInfinity<double> : wide <= -1075 ? 0.0 : power));
   }
 };
 

@@ -68,7 +68,7 @@ struct Expm1 {
   }
   template <class T>
   AORTA_INLINE T gradient_from_output(T g, T y) const {
-    return g * y + g;
+    return g * (y + T(1));  // an infinite g stays one at y = 0
   }
 };
 

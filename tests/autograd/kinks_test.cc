@@ -194,6 +194,16 @@ TEST(Kinks, OfIgnoredClasses) {
   for (const double found : gradient(composed * composed, rows)) EXPECT_FALSE(std::isnan(found));
 }
 
+// As where what comes after has an infinite slope: PyTorch's g (y + 1).
+TEST(Kinks, InfiniteGradientsOfExpm1) {
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    const Tensor x = zeros({37}, {.dtype = dtype}).requires_grad_();
+    const Tensor infinite = full({37}, INFINITY, {.dtype = dtype});
+    const Tensor found = autograd::grad({expm1(x)}, {x}, {infinite})[0];
+    EXPECT_EQ(found.to(f64).to_vector<double>(), std::vector<double>(37, INFINITY));
+  }
+}
+
 TEST(Kinks, OfNextafterAtItsTarget) {
   const Tensor x = tensor({0.5, 1.0, 2.0, -0.0, kNaN}).to(f64).requires_grad_();
   const Tensor target = tensor({1.0, 1.0, 1.0, 0.0, 1.0}).to(f64);

@@ -93,6 +93,35 @@ TEST(Composed, NeighboursOfNumbers) {
   }
 }
 
+// A float may hold the product and not the power; what is rounded is rounded once.
+TEST(Composed, ProductsWithPowersOfTwo) {
+  const std::vector<float> values = {0,       -0.0f,    1,        -1.9999999f, 0x1p-149f,
+                                     1e-40f,  0x1p127f, -3.4e38f, INFINITY,    0.3f,
+                                     -1e-20f, 7,        NAN};
+  for (int n = -300; n <= 300; ++n) {
+    const std::vector<float> found = ldexp(tensor(values), n).to_vector<float>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      const float want = std::ldexp(values[i], n);
+      EXPECT_TRUE(std::isnan(want) ? std::isnan(found[i]) : found[i] == want)
+          << values[i] << " 2^" << n << " " << found[i];
+    }
+  }
+  const std::vector<float> powers = {0.5f,  -0.25f,  127.9f,   -149.6f,   1000.5f,
+                                     1024,  -1074,   -1075,    1e30f,     -1e30f,
+                                     88.7f, -126.5f, INFINITY, -INFINITY, NAN};
+  for (const float x : values) {
+    const std::vector<float> found = ldexp(full({}, x), tensor(powers)).to_vector<float>();
+    for (size_t i = 0; i < powers.size(); ++i) {
+      const double want = x * std::exp2(static_cast<double>(powers[i]));
+      if (std::isnan(want)) {
+        EXPECT_TRUE(std::isnan(found[i])) << x << " 2^" << powers[i] << " " << found[i];
+      } else {
+        EXPECT_FLOAT_EQ(found[i], static_cast<float>(want)) << x << " 2^" << powers[i];
+      }
+    }
+  }
+}
+
 TEST(Composed, PlacesInASequenceThatIsSortedByPlaces) {
   const Tensor rows = tensor({{3.0, 1.0, 2.0}, {5.0, 7.0, 6.0}});
   const Tensor values = tensor({{1.5, 3.0}, {6.0, 8.0}});
