@@ -80,7 +80,7 @@ class Siege(unittest.TestCase):
                 def attack(*arguments, name=name):
                     done = subprocess.run([INTERFACE, "--seed", "1", "--only", name, *arguments], stdout=subprocess.PIPE,
                                           stderr=subprocess.PIPE, env={**os.environ, "AORTA_SIEGE_PLANTED": "1"},
-                                          check=False, timeout=60)
+                                          check=False, timeout=600)
                     return done, done.stdout.decode(errors="replace")
                 done, out = attack("--cases", str(cases))
                 self.assertEqual(done.returncode, 1, out)
