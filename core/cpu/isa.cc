@@ -55,6 +55,8 @@ Isa isa() {
   return chosen;
 }
 
-bool has_bf16() { return isa() == Isa::v4 && __builtin_cpu_supports("avx512bf16"); }
+bool has_bf16() {
+  return isa() == Isa::v4 && __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");
+}
 
 }  // namespace aorta::cpu

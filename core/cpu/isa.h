@@ -69,7 +69,9 @@ AORTA_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
   AORTA_EACH_ISA(extern const Type name;) \
   inline const Type& name() { return *for_isa(&v2::name, &v3::name, &v4::name); }
 
-/// True when the CPU multiplies bf16 natively (AVX512-BF16) and v4 is in use.
+/// True when v4 is in use and the CPU multiplies bf16 natively (AVX512-BF16) and so faster than as
+/// f32. Intel's CPUs don't: a product of pairs takes two cycles there, four times as long as a
+/// multiply-add of f32.
 bool has_bf16();
 
 }  // namespace aorta::cpu
