@@ -46,7 +46,7 @@ AORTA_INLINE void multiply_tile(const GemmRun* runs, int64_t run_count,
       int64_t steps = rest;
       if constexpr (blocked) steps = rest < kGemmSteps - at ? rest : kGemmSteps - at;
       rest -= steps;
-#pragma GCC unroll 1
+#pragma GCC unroll 2
       for (int64_t p = 0; p < steps; ++p) {
         Vector columns[vectors];
 #pragma GCC unroll 4
@@ -59,9 +59,21 @@ AORTA_INLINE void multiply_tile(const GemmRun* runs, int64_t run_count,
         }
 #pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) {
-          const Vector x = K::fill(a[r * a_row]);
+          const typename K::Element* const x = a + r * a_row;
+          // In every other row the multiply-adds read the number of a, an instruction less for a
+          // read more: all rows so would be as many reads as multiply-adds.
+          if constexpr (requires(Vector y) { K::multiply_add(x, y, y); }) {
+            if (r % 2 == 1) {
 #pragma GCC unroll 4
-          for (int v = 0; v < vectors; ++v) sums[r][v] = K::multiply_add(x, columns[v], sums[r][v]);
+              for (int v = 0; v < vectors; ++v)
+                sums[r][v] = K::multiply_add(x, columns[v], sums[r][v]);
+              continue;
+            }
+          }
+          const Vector filled = K::fill(*x);
+#pragma GCC unroll 4
+          for (int v = 0; v < vectors; ++v)
+            sums[r][v] = K::multiply_add(filled, columns[v], sums[r][v]);
         }
         a += a_column;
         b += b_row;

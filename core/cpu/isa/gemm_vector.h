@@ -44,6 +44,11 @@ struct F32 {
   static AORTA_INLINE Vector multiply_add(Vector a, Vector b, Vector sum) {
     return _mm512_fmadd_ps(a, b, sum);
   }
+  /// The number at `a` for all lanes, read by the multiply-add itself.
+  static AORTA_INLINE Vector multiply_add(const float* a, Vector b, Vector sum) {
+    asm("vfmadd231ps %1%{1to16%}, %2, %0" : "+v"(sum) : "m"(*a), "v"(b));
+    return sum;
+  }
   static AORTA_INLINE Vector multiply(Vector a, Vector b) { return _mm512_mul_ps(a, b); }
   static AORTA_INLINE float sum(Vector x) {
     const __m256 y = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
@@ -72,6 +77,10 @@ struct F64 {
   }
   static AORTA_INLINE Vector multiply_add(Vector a, Vector b, Vector sum) {
     return _mm512_fmadd_pd(a, b, sum);
+  }
+  static AORTA_INLINE Vector multiply_add(const double* a, Vector b, Vector sum) {
+    asm("vfmadd231pd %1%{1to8%}, %2, %0" : "+v"(sum) : "m"(*a), "v"(b));
+    return sum;
   }
   static AORTA_INLINE Vector multiply(Vector a, Vector b) { return _mm512_mul_pd(a, b); }
   static AORTA_INLINE double sum(Vector x) {
