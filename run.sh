@@ -30,9 +30,9 @@ echo_and_run() {
   "$program" "$@"
 }
 demo=output/demo
-echo_and_run synth --output $demo/data --overwrite --train 256 --test 64 --frames 60
+echo_and_run synth --output $demo/data --overwrite --train 320 --test 64 --frames 60
 echo_and_run train --data_dir $demo/data --output $demo/run --overwrite --model_name unet_3d --optimizer adam \
-  --lr 4e-3 --schedule onecycle --num_epochs 12 --batch_size 4 --num_workers 1 --run_test
+  --lr 4e-3 --schedule onecycle --num_epochs 16 --batch_size 4 --num_workers 1 --run_test
 echo_and_run evaluate --weights $demo/run --data_dir $demo/data --split test --num_workers 1
 video=$(awk -F, '$NF ~ /TEST/ { print $1; exit }' $demo/data/FileList.csv)
 echo_and_run segment --weights $demo/run --output $demo/segmented --overwrite "$demo/data/Videos/${video%.avi}.avi"

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 work=output/segmenter weights=apps/echo/weights/left_ventricle.safetensors
-./run.sh synth --output $work/data --overwrite --train 256 --frames 14 --fps 10
+./run.sh synth --output $work/data --overwrite --train 1024 --frames 14 --fps 10
 ./run.sh train --data_dir $work/data --output $work/run --overwrite --model_name unet_small --optimizer adam \
   --lr 4e-3 --schedule onecycle --num_epochs 12 --batch_size 4 --num_workers 1 --run_test --seed 1
 ./run.sh export --weights $work/run --output $weights --dtype f16 --overwrite

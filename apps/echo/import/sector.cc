@@ -92,8 +92,9 @@ int64_t turn(const Corner& o, const Corner& a, const Corner& b) {
 // For each row the first and the last column of the convex hull of marked pixels (Andrew's chain,
 // down each side).
 struct HullSide {
-  std::vector<Corner> corners;  // from above
+  std::vector<Corner> corners, ends;  // of the hull, and of each row; from above
   void add(const Corner& corner, int64_t sign) {
+    ends.push_back(corner);
     while (corners.size() >= 2 &&
            sign * turn(corners[corners.size() - 2], corners.back(), corner) >= 0)
       corners.pop_back();
@@ -109,44 +110,49 @@ struct HullSide {
   }
 };
 
-// x = at + slope * y: the straight part of a side, from the top to where it is farthest out.
+// x = at + slope * y, and the number of rows that end on it.
 struct StraightSide {
   double at = 0, slope = 0;
-  bool found = false;
+  int64_t rows = 0;
 };
 
-StraightSide straight_side(const HullSide& side, int64_t top, int64_t bottom, double sign) {
-  int64_t corner = top;  // where it is farthest out
-  for (int64_t y = top; y <= bottom; ++y)
-    if (sign * side.at(y) > sign * side.at(corner) + 0.5) corner = y;
-  // The tip and the corner are rounded.
-  const int64_t first = top + (corner - top) / 10, last = corner - (corner - top) / 20;
-  if (last - first < (bottom - top) / 5) return {};
-  double count = 0, sum_y = 0, sum_x = 0, sum_yy = 0, sum_xy = 0;
-  for (int64_t y = first; y <= last; ++y) {
-    const double x = side.at(y), row = static_cast<double>(y);
-    count += 1;
-    sum_y += row;
-    sum_x += x;
-    sum_yy += row * row;
-    sum_xy += row * x;
-  }
-  const double slope = (count * sum_xy - sum_y * sum_x) / (count * sum_yy - sum_y * sum_y);
-  return {(sum_x - slope * sum_y) / count, slope, true};
+// The line on which most rows end, among those through two corners of the hull: what is dim at the
+// edge leaves a dent or ends on a flatter chord. Beams lie on both sides of the middle one, so no
+// line is taken that is steeper than a narrow sector's side. `sign`: -1 to the left, 1 to the
+// right.
+StraightSide straight_side(const HullSide& side, double sign) {
+  constexpr double kSteepest = 0.55;  // columns a row: a sector of 58 degrees
+  const int64_t height = side.corners.back().y - side.corners.front().y;
+  const double tolerance = std::max(1.0, 0.006 * static_cast<double>(height));
+  StraightSide best;
+  for (size_t i = 0; i < side.corners.size(); ++i)
+    for (size_t j = i + 1; j < side.corners.size(); ++j) {
+      const Corner &from = side.corners[i], &to = side.corners[j];
+      if (6 * (to.y - from.y) < height) continue;
+      const double slope = static_cast<double>(to.x - from.x) / static_cast<double>(to.y - from.y);
+      if (sign * slope < kSteepest) continue;
+      const double at = static_cast<double>(from.x) - slope * static_cast<double>(from.y);
+      const int64_t rows =
+          std::count_if(side.ends.begin(), side.ends.end(), [&](const Corner& end) {
+            const double x = at + slope * static_cast<double>(end.y);
+            return std::abs(static_cast<double>(end.x) - x) <= tolerance;
+          });
+      if (rows > best.rows) best = {at, slope, rows};
+    }
+  return best;
 }
 
 // Makes the box reach up to where the straight sides meet. What lies there stays black, for text
 // may be near.
-void reach_for_tip(Sector& sector, const HullSide& left, const HullSide& right, int64_t bottom) {
-  constexpr double kMost = 0.4;                      // of the sector's height
-  constexpr double kNarrowest = 0.4, kWidest = 3.5;  // of a fan, in columns a row
-  const int64_t top = sector.box.top;
-  const StraightSide a = straight_side(left, top, bottom, -1);
-  const StraightSide b = straight_side(right, top, bottom, 1);
+void reach_for_tip(Sector& sector, const HullSide& left, const HullSide& right) {
+  constexpr double kMost = 0.4;    // of the sector's height
+  constexpr double kWidest = 3.5;  // of a fan, in columns a row
+  const StraightSide a = straight_side(left, -1), b = straight_side(right, 1);
   const double opening = b.slope - a.slope;
-  if (!a.found || !b.found || opening < kNarrowest || opening > kWidest) return;
+  if (a.rows == 0 || b.rows == 0 || opening > kWidest) return;
   const double tip = (a.at - b.at) / opening;
-  if (static_cast<double>(top) - tip > kMost * static_cast<double>(bottom - top)) return;
+  const int64_t top = sector.box.top;
+  if (static_cast<double>(top) - tip > kMost * static_cast<double>(sector.box.height)) return;
   const auto first = std::max<int64_t>(0, static_cast<int64_t>(std::ceil(tip)));
   if (first >= top) return;
   sector.box.height += top - first;
@@ -178,7 +184,7 @@ std::optional<Sector> convex_around(const Tensor& marked) {
     end = std::max(end, to + 1);
   }
   sector.box = {begin, top, end - begin, bottom - top + 1};
-  reach_for_tip(sector, left, right, bottom);
+  reach_for_tip(sector, left, right);
   return sector;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using std::numbers::pi;
 // Part of the ventricle's half width that goes at full contraction, at the apex.
-constexpr double kNarrowing = 0.66;
+constexpr double kNarrowing = 0.8;
 
 double smooth(double x) {
   x = std::clamp(x, 0.0, 1.0);
@@ -107,9 +107,9 @@ double Heartbeat::opening(double time) const {
 Anatomy Anatomy::random(Draw& draw) {
   Anatomy a;
   a.length = draw.normal_within(8.2, 0.85);
-  a.width = a.length * draw.normal_within(0.58, 0.07);
-  a.widest = draw.uniform(0.6, 0.82);
-  a.roundness = draw.uniform(1.8, 2.4);
+  a.width = a.length * draw.normal_within(0.56, 0.07);
+  a.widest = draw.uniform(0.6, 0.95);
+  a.roundness = draw.uniform(1.5, 2.4);
   a.base_width = draw.uniform(0.68, 0.95);
   a.bend = draw.normal_within(0, 0.05);
   a.mitral_tilt = draw.normal_within(0, 0.08);
@@ -129,7 +129,9 @@ Anatomy Anatomy::random(Draw& draw) {
   a.atrial_septum = draw.uniform(0.2, 0.5);
   a.septal_motion = draw.normal_within(1, 0.15);
   a.lateral_motion = draw.normal_within(1, 0.15);
-  a.longitudinal_motion = draw.uniform(0.16, 0.28);
+  a.longitudinal_motion = draw.uniform(0.19, 0.34);
+  a.apical_motion = draw.uniform(0, 0.13);
+  a.taper = draw.uniform(0.25, 0.6);
   a.papillary = draw.chance(0.6);
   a.papillary_at = draw.uniform(0.4, 0.65);
   a.papillary_size = draw.uniform(0.3, 0.65);
@@ -142,6 +144,7 @@ Anatomy Anatomy::random(Draw& draw) {
   a.open_angle = draw.uniform(0.9, 1.45);
   a.left_fat = draw.uniform(0.4, 1.3);
   a.right_fat = draw.uniform(0.2, 1.2);
+  a.margin = draw.uniform(0.12, 0.22);
   a.septal_trabeculae = draw.uniform(0.02, 0.25);
   a.lateral_trabeculae = draw.uniform(0.08, 0.48);
   a.recesses = draw.uniform(0.4, 0.8);
@@ -170,6 +173,8 @@ double Phantom::axis_x(double part) const {
   return anatomy_.bend * anatomy_.width * 4 * part * (1 - part);
 }
 
+double Phantom::margin_at(double part) const { return anatomy_.margin * smooth(part / 0.3); }
+
 double Phantom::wall_at(double part, bool lateral) const {
   const double base = lateral ? anatomy_.lateral_wall : anatomy_.septum;
   return anatomy_.apex_wall + (base - anatomy_.apex_wall) * smooth(part / 0.45);
@@ -195,7 +200,7 @@ Phantom::Phantom(const Anatomy& anatomy) : anatomy_(anatomy) {
   const double top = a.length * a.right_length;
   const auto septal = [&](double y) {
     const double part = 1 - y / a.length;
-    return axis_x(part) - half_width(part, false) - wall_at(part, false);
+    return axis_x(part) - half_width(part, false) - margin_at(part) - wall_at(part, false);
   };
   for (int i = 0; i <= kSteps; ++i) {
     const double y = top * i / kSteps;
@@ -230,21 +235,25 @@ Phantom::Particle Phantom::particle(Point place) const {
   p.y = static_cast<float>(place.y);
   p.axis = static_cast<float>(axis);
   p.border = static_cast<float>(border);
+  p.margin = static_cast<float>(margin_at(part));
   if (place.y > 0) p.layer = static_cast<float>(trabeculae_at(part, lateral));
   p.recesses = static_cast<float>(a.recesses);
-  p.narrowing =
-      static_cast<float>(std::min(kNarrowing * (0.6 + 0.4 * (1 - part)) *
-                                      (lateral ? a.lateral_motion : a.septal_motion) * below,
-                                  0.95));
+  p.narrowing = static_cast<float>(std::min(
+      kNarrowing * (1 - a.taper * part) * (lateral ? a.lateral_motion : a.septal_motion) * below,
+      0.95));
   p.falloff = static_cast<float>(std::exp(-beyond * beyond / 20));
   const double depth = 1.2 * std::max(a.left_atrium_length, a.right_atrium_length);
-  p.lift = static_cast<float>(
-      a.longitudinal_motion * a.length *
-      std::max(place.y >= 0 ? 1 - place.y / a.length : 1 + place.y / depth, 0.0));
-  const double right = beyond - wall_at(part, false);
+  const double rise = a.longitudinal_motion *
+                      std::max(place.y >= 0 ? 1 - place.y / a.length : 1 + place.y / depth, 0.0);
+  // The outside of the apex stays where it is.
+  const double within_wall = std::max(1 - std::max(place.y - a.length, 0.0) / a.apex_wall, 0.0);
+  const double sink =
+      a.apical_motion * smooth(place.y / a.length) * within_wall * std::exp(-beyond * beyond / 2);
+  p.lift = static_cast<float>(a.length * (rise - sink));
+  const double right = beyond - margin_at(part) - wall_at(part, false);
   if (!lateral && right > 0)
     p.right_motion =
-        static_cast<float>(0.25 * std::min(right, a.right_width) *
+        static_cast<float>(0.3 * std::min(right, a.right_width) *
                            std::exp(-std::max(right - a.right_width, 0.0) / 1.5) * below);
   return p;
 }
@@ -256,9 +265,10 @@ Point Phantom::move(const Particle& p, double contraction) {
   if (across > border) {
     // The cavity narrows twice as much as it shortens.
     const double lost = std::min(2.25 * (1 - left * (1 + left) / 2), 0.9);
-    const double within = std::min(across - border, static_cast<double>(p.layer));
+    const double inner = border + p.margin;
+    const double within = std::clamp(across - inner, 0.0, static_cast<double>(p.layer));
     const double square = across * across - border * border * (1 - left * left) -
-                          lost * p.recesses * within * (2 * border + within);
+                          lost * p.recesses * within * (2 * inner + within);
     moved = across + (std::sqrt(std::max(square, 0.0)) - across) * p.falloff;
   }
   moved -= contraction * p.right_motion;
@@ -291,6 +301,9 @@ Phantom::Kind Phantom::kind(Point place) const {
     }
     return {Tissue::left_blood, -left.distance, left.normal};
   }
+  const double part = 1 - place.y / a.length;
+  const double margin = place.y > 0 ? margin_at(part) : 0;
+  if (left.distance < margin) return {Tissue::left_blood, left.distance, left.normal};
   const Nearest right = nearest(right_, place);
   const Nearest left_atrium = nearest(left_atrium_, place),
                 right_atrium = nearest(right_atrium_, place);
@@ -311,17 +324,17 @@ Phantom::Kind Phantom::kind(Point place) const {
   const Point right_groove = place - right_hinge + Point{0.7 * a.right_fat, 0.4};
   if (std::hypot(right_groove.x, right_groove.y) < 0.9 * a.right_fat)
     return {Tissue::fat, 0.5, {0, -1}};
-  const double part = 1 - place.y / a.length;
   const bool lateral = place.x > axis_x(part);
-  const double wall = wall_at(part, lateral);
+  const double wall = margin + wall_at(part, lateral);
   // Above the annulus' level: walls of ventricles.
-  const double inner = trabeculae_at(part, lateral);
-  if (place.y > 0 && left.distance < inner) return {Tissue::trabeculae, left.distance, left.normal};
+  const double inner = margin + trabeculae_at(part, lateral);
+  if (place.y > 0 && left.distance < inner)
+    return {Tissue::trabeculae, left.distance - margin, left.normal};
   if (place.y > -0.2 && left.distance < wall) {
     const Tissue tissue = part < 0.22 ? Tissue::apex
                           : lateral   ? Tissue::lateral_wall
                                       : Tissue::septum;
-    return {tissue, left.distance - inner, left.normal};
+    return {tissue, std::max(left.distance - inner, 0.0), left.normal};
   }
   if (place.y > -0.2 && right.distance < a.right_wall)
     return {Tissue::right_wall, right.distance, right.normal};

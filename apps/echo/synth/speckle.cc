@@ -15,27 +15,55 @@ constexpr double kMargin = 14;
 
 double amplitude_of(double decibels) { return std::pow(10.0, decibels / 20); }
 
+// cos(2 pi turns) within 4e-6, for up to a million turns: without branches, so that the compiler
+// takes several at once.
+float cosine_of_turns(float turns) {
+  constexpr float kRound = 12582912;  // 1.5 * 2^23: what is added to it loses its fraction
+  const float whole = (turns + kRound) - kRound;
+  // cos(2 pi t) = sin(2 pi (1/4 - |t|)), whose series is taken to the ninth power.
+  const float x = 6.2831853f * (0.25f - std::abs(turns - whole)), square = x * x;
+  return x * (1 + square * (-1 / 6.f +
+                            square * (1 / 120.f + square * (-1 / 5040.f + square / 362880.f))));
+}
+
+// The angle of (x, y) from straight down, y > 0, within 1e-5: arctan after Abramowitz and Stegun,
+// "Handbook of Mathematical Functions", 4.4.47.
+float angle_before(float x, float y) {
+  const float across = std::abs(x);
+  const bool beyond = across > y;
+  const float ratio = beyond ? y / across : across / y, square = ratio * ratio;
+  const float angle =
+      ratio * (0.9998660f +
+               square * (-0.3302995f +
+                         square * (0.1801410f + square * (-0.0851330f + square * 0.0208351f))));
+  return std::copysign(beyond ? static_cast<float>(pi / 2) - angle : angle, x);
+}
+
 // A smooth random field of deviation 1: a sum of waves of wavelengths about `size`.
 class Patches {
  public:
   Patches(Draw& draw, double size) {
-    for (Wave& wave : waves_) {
+    for (size_t i = 0; i < kWaves; ++i) {
       const double angle = draw.uniform(0, 2 * pi);
-      const double number = 2 * pi / (size * std::exp(draw.uniform(-0.7, 1.4)));
-      wave = {number * std::cos(angle), number * std::sin(angle), draw.uniform(0, 2 * pi)};
+      const double number = 1 / (size * std::exp(draw.uniform(-0.7, 1.4)));
+      x_[i] = static_cast<float>(number * std::cos(angle));
+      y_[i] = static_cast<float>(number * std::sin(angle));
+      phase_[i] = static_cast<float>(draw.uniform(0, 1));
     }
   }
   double at(Point p) const {
-    double sum = 0;
-    for (const Wave& wave : waves_) sum += std::cos(wave.x * p.x + wave.y * p.y + wave.phase);
-    return sum * std::sqrt(2.0 / static_cast<double>(waves_.size()));
+    const auto x = static_cast<float>(p.x), y = static_cast<float>(p.y);
+    std::array<float, kWaves> cosines;
+    for (size_t i = 0; i < kWaves; ++i)
+      cosines[i] = cosine_of_turns(x_[i] * x + y_[i] * y + phase_[i]);
+    float sum = 0;
+    for (const float cosine : cosines) sum += cosine;
+    return sum * std::sqrt(2.0 / kWaves);
   }
 
  private:
-  struct Wave {
-    double x = 0, y = 0, phase = 0;
-  };
-  std::array<Wave, 24> waves_;
+  static constexpr size_t kWaves = 24;
+  std::array<float, kWaves> x_, y_, phase_;  // waves a cm, turns
 };
 
 std::vector<float> bell(double deviation) {
@@ -189,6 +217,9 @@ float Scanner::random_normal() {
 void Scanner::tune() {
   constexpr size_t kCells = size_t{kRows} * kBeams;
   for (auto* grid : {&re_, &im_, &power_, &re2_, &im2_, &power2_, &grey_}) grid->assign(kCells, 0);
+  for (int i = 0; i <= kLevels; ++i)
+    greys_[static_cast<size_t>(i)] =
+        static_cast<float>(255 * std::pow(static_cast<double>(i) / kLevels, probe_.gamma));
   axial_ = bell(probe_.axial / step_);
   axial_power_ = squares(axial_);
   loss_.resize(kCells);
@@ -361,9 +392,10 @@ void Scanner::splat_cell(float row, float beam, float re, float im, float power)
 void Scanner::splat(Point place, float re, float im, float power) {
   const auto x = static_cast<float>(place.x - probe_.apex.x),
              y = static_cast<float>(place.y - probe_.apex.y);
+  if (y <= 0) return;
   splat_cell(std::sqrt(x * x + y * y) / static_cast<float>(step_) - 0.5f,
-             (std::atan2(x, y) - static_cast<float>(probe_.left)) / static_cast<float>(pitch_), re,
-             im, power);
+             (angle_before(x, y) - static_cast<float>(probe_.left)) / static_cast<float>(pitch_),
+             re, im, power);
 }
 
 // to += weight * from, a row of the grid: its length is a constant and the two differ, so that the
@@ -414,7 +446,7 @@ void Scanner::compress() {
   const auto old = static_cast<float>(first_ ? 0 : probe_.persistence);
   const auto range = static_cast<float>(probe_.range);
   const auto black = static_cast<float>(probe_.white - probe_.range);
-  const auto gamma = static_cast<float>(probe_.gamma), speckle = static_cast<float>(probe_.speckle);
+  const auto speckle = static_cast<float>(probe_.speckle);
   for (int row = 0; row < kRows; ++row) {
     const float gain = gain_[static_cast<size_t>(row)] - black;
     for (int b = 0; b < kBeams; ++b) {
@@ -422,7 +454,7 @@ void Scanner::compress() {
       const float power = speckle * (re2_[cell] * re2_[cell] + im2_[cell] * im2_[cell]) +
                           (1 - speckle) * std::max(power2_[cell], 0.f);
       const float level = (10 * std::log10(power + 1e-12f) + gain) / range;
-      const float grey = level <= 0 ? 0.f : 255 * std::pow(std::min(level, 1.f), gamma);
+      const float grey = greys_[static_cast<size_t>(std::clamp(level, 0.f, 1.f) * kLevels + 0.5f)];
       grey_[cell] = old * grey_[cell] + (1 - old) * grey;
     }
   }

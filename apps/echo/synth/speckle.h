@@ -140,6 +140,8 @@ class Scanner {
   std::vector<float> normals_;
   size_t next_normal_ = 0;
   std::vector<float> loss_, gain_, noise_, scale_;
+  static constexpr int kLevels = 1024;
+  std::array<float, kLevels + 1> greys_{};  // of levels of decibels, black to white
   std::vector<float> axial_, axial_power_;
   std::vector<std::vector<float>> lateral_, lateral_power_;
   std::vector<float> re_, im_, power_, re2_, im2_, power2_, grey_;

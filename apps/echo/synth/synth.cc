@@ -41,7 +41,7 @@ std::string name_of(Generator& generator, int64_t number) {
 }
 
 double draw_ejection_fraction(Draw& draw) {
-  return draw.chance(0.7) ? draw.normal_within(0.6, 0.065) : draw.uniform(0.15, 0.5);
+  return draw.chance(0.7) ? draw.normal_within(0.62, 0.09) : draw.uniform(0.15, 0.5);
 }
 
 Heartbeat draw_heartbeat(Draw& draw, int64_t frames, double fps) {

@@ -10,6 +10,9 @@
 #include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 namespace aorta::echo {
 namespace {
 
@@ -20,7 +23,7 @@ constexpr int64_t kLarge = 2;  // a scanner's pixels to one of the synthetic hea
 struct ScannerPicture {
   int64_t height = 290, width = 350, top = 26, left = 60, frames = 12;
   SyntheticVideo heart;
-  explicit ScannerPicture(uint64_t seed) : heart(synthetic_video(seed, 0, 60, 50)) {}
+  explicit ScannerPicture(uint64_t seed) : heart(synthetic_video(seed, 0, 12, 10)) {}
 
   // Where the sector is.
   bool sees(int64_t y, int64_t x) const {
@@ -31,7 +34,7 @@ struct ScannerPicture {
 
   Tensor frame(int64_t i) const {
     const Tensor frame = zeros({3, height, width}, {.dtype = u8});
-    const Tensor grey = heart.frames[5 * i % heart.frames.size(0)][0];
+    const Tensor grey = heart.frames[i % heart.frames.size(0)][0];
     const int64_t plane = height * width;
     for (int64_t y = 0; y < height; ++y)
       for (int64_t x = 0; x < width; ++x) {
@@ -57,26 +60,34 @@ struct ScannerPicture {
 
 TEST(Sector, IsFoundInAScannersPicture) {
   const TestFolder folder;
-  for (const uint64_t seed : {1, 2, 3}) {
-    const ScannerPicture picture(seed);
+  constexpr int kPictures = 24;
+  int like = 0, tips = 0, bottoms = 0;
+  for (int seed = 1; seed <= kPictures; ++seed) {
+    const ScannerPicture picture(static_cast<uint64_t>(seed));
     picture.write(folder.file("a.avi"));
     const data::VideoReader video(folder.file("a.avi"), data::ImageMode::gray);
     const std::optional<Sector> sector = find_sector(video);
     ASSERT_TRUE(sector.has_value());
-    int64_t both = 0, either = 0, words = 0;
+    int64_t both = 0, either = 0, words = 0, first = picture.height, end = 0;
     for (int64_t y = 0; y < picture.height; ++y)
       for (int64_t x = 0; x < picture.width; ++x) {
         const bool found = sector->mask.at<uint8_t>({y, x}) != 0, seen = picture.sees(y, x);
         both += found && seen;
         either += found || seen;
         words += found && (y < 20 || y >= picture.height - 20);
+        if (seen) first = std::min(first, y), end = y + 1;
       }
-    EXPECT_GT(static_cast<double>(both) / static_cast<double>(either), 0.8) << seed;
     EXPECT_EQ(words, 0) << seed;
+    like += static_cast<double>(both) / static_cast<double>(either) > 0.8;
+    // The beams come from a tip that lies up to 14 pixels above the first that are seen.
     const Box& box = sector->box;
-    EXPECT_NEAR(box.top, picture.top, 18) << seed;  // of 224: its tip is dark
-    EXPECT_NEAR(box.top + box.height, picture.top + kLarge * 112, 8) << seed;
+    tips += box.top >= first - 14 && box.top <= first + 4;
+    bottoms += std::abs(box.top + box.height - end) <= 4;
   }
+  // The others show dark hearts, of whose sector little is lit.
+  EXPECT_GE(like, kPictures - 2);
+  EXPECT_GE(tips, kPictures - 2);
+  EXPECT_GE(bottoms, kPictures - 2);
 }
 
 TEST(Sector, OfAStillPictureIsWhatIsLit) {

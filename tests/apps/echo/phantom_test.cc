@@ -116,10 +116,59 @@ TEST(Phantom, RecessesLoseTheirBlood) {
   // The wall behind it stays whole.
   EXPECT_NEAR((ring(1, 1) - ring(0.4, 1)) / (ring(1, 0) - ring(0.4, 0)), 1, 0.06);
   double before = 1;
-  for (const double contraction : {0.1, 0.3, 0.5, 0.8}) {
+  for (const double contraction : {0.1, 0.25, 0.4, 0.65}) {
     const double now = ring(0.4, contraction) / ring(0.4, 0);
     EXPECT_LE(now, before);
     before = now;
+  }
+}
+
+TEST(Phantom, TheApexSinks) {
+  Anatomy anatomy;
+  anatomy.apical_motion = 0.1;
+  const Phantom phantom(anatomy);
+  const double length = anatomy.length;
+  const auto rises = [&](double y) { return Phantom::move(phantom.particle({0, y}), 1).y - y; };
+  EXPECT_NEAR(rises(length), -0.1 * length, 1e-5);
+  EXPECT_NEAR(rises(length + anatomy.apex_wall), 0, 1e-5);
+  EXPECT_NEAR(rises(0), anatomy.longitudinal_motion * length, 1e-5);
+  // What lies above another place stays above it.
+  for (double y = -2; y < length + 2; y += 0.05) EXPECT_GT(rises(y + 0.05) + 0.05, rises(y)) << y;
+}
+
+// But for the apex, where they trace the edge.
+TEST(Phantom, PeopleTraceInsideOfTheEdge) {
+  Anatomy anatomy;
+  anatomy.papillary = false;
+  anatomy.margin = 0.2;
+  const Phantom phantom(anatomy);
+  const double y = anatomy.length / 2;
+  for (const double side : {-1.0, 1.0}) {
+    const double border = phantom.particle({side * 10, y}).border;
+    EXPECT_EQ(phantom.kind({side * (border + 0.15), y}).tissue, Tissue::left_blood);
+    EXPECT_EQ(phantom.kind({side * (border + 0.24), y}).tissue, Tissue::trabeculae);
+  }
+  EXPECT_EQ(phantom.kind({0, anatomy.length - 0.05}).tissue, Tissue::left_blood);
+  EXPECT_EQ(phantom.kind({0, anatomy.length + 0.05}).tissue, Tissue::trabeculae);
+  // It keeps its volume, as muscle does.
+  const double border = phantom.particle({10, y}).border;
+  const auto ring = [&](double contraction) {
+    const double inner = Phantom::move(phantom.particle({border, y}), contraction).x;
+    const double outer = Phantom::move(phantom.particle({border + 0.2, y}), contraction).x;
+    return outer * outer - inner * inner;
+  };
+  EXPECT_NEAR(ring(0.8) / ring(0), 1, 0.02);
+}
+
+// Else its border would be brighter than any tissue is.
+TEST(Phantom, NoTissueLiesBeforeItsBorder) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Generator generator(seed);
+    Draw draw(generator);
+    const Phantom phantom(Anatomy::random(draw));
+    for (double y = -8; y < 12; y += 0.1)
+      for (double x = -8; x < 8; x += 0.1)
+        ASSERT_GE(phantom.kind({x, y}).depth, 0) << seed << " " << x << " " << y;
   }
 }
 
