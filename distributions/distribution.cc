@@ -68,13 +68,13 @@ Shape Distribution::extended(const Shape& sample_shape) const {
   return result;
 }
 
-void Distribution::check_value(const Tensor& value) const {
+void Distribution::check_value(const Tensor& value, const Constraint& allowed) const {
   check_defined(name_, {{"value", value}});
   const int event_dims = event_shape_.size();
   check(value.dim() >= event_dims && last(value.shape(), event_dims) == event_shape_, name_,
         "the last sizes of value must be the event's shape", value.shape(), " for ", event_shape_);
   broadcast_shapes(name_, without_last(value.shape(), event_dims), batch_shape_);
-  require(name_, "value", value, support());
+  require(name_, "value", value, allowed);
 }
 
 void Distribution::check_probability(const Tensor& value) const {

@@ -79,7 +79,9 @@ class Distribution {
   /// (S, B, E).
   Shape extended(const Shape& sample_shape) const;
   /// Errors: `value` isn't of the event's shape, doesn't broadcast, or lies outside the support.
-  void check_value(const Tensor& value) const;
+  void check_value(const Tensor& value) const { check_value(value, support()); }
+  /// Does so with values beyond the support: cdf takes the end of an open one.
+  void check_value(const Tensor& value, const Constraint& allowed) const;
   /// Checks a probability that icdf takes.
   void check_probability(const Tensor& value) const;
 

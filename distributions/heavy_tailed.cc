@@ -242,7 +242,7 @@ Tensor Weibull::log_prob(const Tensor& value) const {
 }
 
 Tensor Weibull::cdf(const Tensor& value) const {
-  check_value(value);
+  check_value(value, constraints::nonnegative());
   return -expm1(-pow(value / scale_, concentration_));
 }
 
@@ -290,7 +290,7 @@ Tensor InverseGamma::log_prob(const Tensor& value) const {
 }
 
 Tensor InverseGamma::cdf(const Tensor& value) const {
-  check_value(value);
+  check_value(value, constraints::nonnegative());
   return 1 - gamma_.cdf(reciprocal(value));
 }
 

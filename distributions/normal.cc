@@ -67,7 +67,7 @@ Tensor LogNormal::log_prob(const Tensor& value) const {
 }
 
 Tensor LogNormal::cdf(const Tensor& value) const {
-  check_value(value);
+  check_value(value, constraints::nonnegative());
   return normal_.cdf(log(value));
 }
 

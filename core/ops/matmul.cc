@@ -126,6 +126,11 @@ Tensor batched_product(const Tensor& a, const Tensor& b) {
                  b.expand(with_matrix(batch, b.size(-2), b.size(-1))));
 }
 
+// x * factor; 0, and its gradient too, where the factor is 0, whatever x is.
+Tensor times(const Tensor& x, const Scalar& factor) {
+  return factor.to_bool() ? x * factor : where(full({}, false, {.device = x.device()}), x, 0);
+}
+
 Tensor add_product(const char* op, const Tensor& input, const Tensor& a, const Tensor& b,
                    const AddmmOptions& options) {
   check(input.device() == a.device(), op, "the operands must be on one device", input.device(),
@@ -133,11 +138,10 @@ Tensor add_product(const char* op, const Tensor& input, const Tensor& a, const T
   check(input.dtype() == a.dtype(), op, "the operands must have one dtype", input.dtype(), " and ",
         a.dtype());
   if (a.is_complex()) [[unlikely]] {
-    const Tensor scaled = product(a, b) * options.alpha;
+    const Tensor scaled = times(product(a, b), options.alpha);
     check(broadcast_shapes(op, input.shape(), scaled.shape()) == scaled.shape(), op,
           "the input must broadcast to the product", input.shape(), " for ", scaled.shape());
-    const bool ignored = !options.beta.to_bool();
-    return ignored ? scaled : scaled + input * options.beta;
+    return scaled + times(input, options.beta);
   }
   check(is_floating(a.dtype()) || !(options.beta.is_floating() || options.alpha.is_floating()), op,
         "integer operands take integer beta and alpha", options.beta, " and ", options.alpha);

@@ -2,6 +2,7 @@
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
@@ -15,6 +16,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numbers>
 
 namespace aorta::kernel {
 
@@ -132,6 +134,10 @@ Tensor fill_with_numbers(const char* op, Distribution distribution, const Tensor
   return fill(op, input, {.distribution = distribution, .a = a, .b = b}, generator);
 }
 
+void check_uniform_or_normal(const char* op, DType dtype) {
+  check(is_floating(dtype) || is_complex(dtype), op, "dtype must be floating or complex", dtype);
+}
+
 void check_random_floats(const char* op, const Tensor& input) {
   check_defined(op, {{"input", input}});
   check_floating(op, input.dtype());
@@ -141,7 +147,11 @@ void check_random_floats(const char* op, const Tensor& input) {
 
 Tensor uniform_(const Tensor& input, double low, double high, Generator* generator) {
   check_defined("uniform_", {{"input", input}});
-  check_floating("uniform_", input.dtype());
+  if (input.is_complex()) {
+    uniform_(view_as_real(input), low, high, generator);
+    return input;
+  }
+  check_uniform_or_normal("uniform_", input.dtype());
   check(low <= high && std::isfinite(low) && std::isfinite(high), "uniform_",
         "low must be at most high, both finite", low, " and ", high);
   for (const double bound : {low, high}) check_fits("uniform_", bound, input.dtype());
@@ -154,8 +164,12 @@ Tensor uniform_(const Tensor& input, double low, double high, Generator* generat
 
 Tensor normal_(const Tensor& input, double mean, double std, Generator* generator) {
   check_defined("normal_", {{"input", input}});
-  check_floating("normal_", input.dtype());
+  check_uniform_or_normal("normal_", input.dtype());
   check(std >= 0, "normal_", "std can't be negative", std);
+  if (input.is_complex()) {
+    normal_(view_as_real(input), 0, std * std::numbers::sqrt2 / 2, generator);
+    return mean == 0 ? input : add_(input, mean);
+  }
   for (const double parameter : {mean, std}) check_fits("normal_", parameter, input.dtype());
   return fill("normal_", input, {.distribution = Distribution::normal, .a = mean, .b = std},
               generator);
@@ -289,7 +303,7 @@ Tensor normal(double mean, const Tensor& std, Generator* generator) {
 Tensor normal(double mean, double std, const Shape& size, const TensorOptions& options,
               Generator* generator) {
   const CalledOp called("normal");
-  check_floating("normal", options.dtype.value_or(DType::f32));
+  check_uniform_or_normal("normal", options.dtype.value_or(DType::f32));
   return detail::with_requires_grad(normal_(make(size, options, DType::f32), mean, std, generator),
                                     options.requires_grad);
 }
@@ -314,14 +328,14 @@ Tensor kernel::draw_each(const char* op, Distribution distribution, const Tensor
 
 Tensor rand(const Shape& shape, const TensorOptions& options, Generator* generator) {
   const CalledOp called("rand");
-  check_floating("rand", options.dtype.value_or(DType::f32));
+  check_uniform_or_normal("rand", options.dtype.value_or(DType::f32));
   return detail::with_requires_grad(uniform_(make(shape, options, DType::f32), 0, 1, generator),
                                     options.requires_grad);
 }
 
 Tensor randn(const Shape& shape, const TensorOptions& options, Generator* generator) {
   const CalledOp called("randn");
-  check_floating("randn", options.dtype.value_or(DType::f32));
+  check_uniform_or_normal("randn", options.dtype.value_or(DType::f32));
   return detail::with_requires_grad(normal_(make(shape, options, DType::f32), 0, 1, generator),
                                     options.requires_grad);
 }
@@ -344,7 +358,7 @@ Tensor rand_like(const Tensor& like, const LikeOptions& options, Generator* gene
   const CalledOp called("rand_like");
   check_defined("rand_like", {{"like", like}});
   const Tensor made = make_like(like, options);
-  check_floating("rand_like", made.dtype());
+  check_uniform_or_normal("rand_like", made.dtype());
   return detail::with_requires_grad(uniform_(made, 0, 1, generator), options.requires_grad);
 }
 
@@ -352,7 +366,7 @@ Tensor randn_like(const Tensor& like, const LikeOptions& options, Generator* gen
   const CalledOp called("randn_like");
   check_defined("randn_like", {{"like", like}});
   const Tensor made = make_like(like, options);
-  check_floating("randn_like", made.dtype());
+  check_uniform_or_normal("randn_like", made.dtype());
   return detail::with_requires_grad(normal_(made, 0, 1, generator), options.requires_grad);
 }
 

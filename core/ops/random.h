@@ -10,9 +10,10 @@ namespace aorta {
 // Random fills. `generator` is the default one when null. The numbers depend on the generator's
 // state, the shape and the dtype, and not on device, strides or threads.
 
-/// Uniform in [0, 1); floating dtypes.
+/// Uniform in [0, 1); floating dtypes, and complex ones, whose parts are.
 Tensor rand(const Shape& shape, const TensorOptions& options = {}, Generator* generator = nullptr);
-/// Normal with mean 0 and variance 1; floating dtypes.
+/// Normal with mean 0 and variance 1; floating dtypes, and complex ones, whose parts have variance
+/// 1/2 each.
 Tensor randn(const Shape& shape, const TensorOptions& options = {}, Generator* generator = nullptr);
 /// Integers in [low, high), i64 unless the options say otherwise.
 Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOptions& options = {},
@@ -32,7 +33,8 @@ Tensor randint_like(const Tensor& like, int64_t low, int64_t high, const LikeOpt
 Tensor randint_like(const Tensor& like, int64_t high, const LikeOptions& options = {},
                     Generator* generator = nullptr);
 
-/// In place; each returns its tensor.
+/// In place; each returns its tensor. Of a complex tensor, both parts of `uniform_` are in [low,
+/// high), and `normal_` has std^2 / 2 as the variance of each, and a real mean.
 Tensor uniform_(const Tensor& input, double low = 0, double high = 1,
                 Generator* generator = nullptr);
 Tensor normal_(const Tensor& input, double mean = 0, double std = 1,

@@ -5,7 +5,9 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/linalg.h>
+#include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/random.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
@@ -128,6 +130,16 @@ TEST(ComplexGradient, OfEigenvectorsHasNoPhase) {
   EXPECT_EQ(error_of([&] { sum(imag(linalg::eig(A).eigenvectors)).backward(); }),
             "eig: the loss must not depend on the eigenvectors' phases, got a loss that "
             "does");
+}
+
+// Zeros, and not nothing, as of real matrices and in PyTorch.
+TEST(ComplexGradient, OfWhatAFactorHidesAreZero) {
+  const Tensor hidden =
+      full({2, 2}, std::complex<double>(NAN, 1), {.dtype = c128}).requires_grad_();
+  const Tensor a = randn({2, 2}, {.dtype = c128}).requires_grad_();
+  sum(abs(addmm(hidden, a, a, {.beta = 0}))).backward();
+  EXPECT_TRUE(equal(hidden.grad(), zeros({2, 2}, {.dtype = c128})));
+  EXPECT_TRUE(all(isfinite(abs(a.grad()))).item<bool>());
 }
 
 }  // namespace

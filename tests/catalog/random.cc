@@ -324,28 +324,28 @@ void check_empty(Device device) {
 
 std::vector<Row> random_rows() {
   std::vector<Row> rows;
-  rows.push_back(
-      {.op = "random_",
-       .bad = {{[] { rand({2}, {.dtype = i64}); }, "rand: dtype must be floating, got i64"},
-               {[] { random_(ones({2}), 5, 5); },
-                "random_: from must be less than to, got 5 and 5"},
-               {[] { random_(ones({2}, {.dtype = u8}), 300); },
-                "random_: bounds must fit the dtype, got 0 and 300 for u8"},
-               {[] { random_(ones({2}, {.dtype = u8}), -1, std::nullopt); },
-                "random_: bounds must fit the dtype, got -1 and 256 for u8"},
-               {[] { random_(ones({2}, {.dtype = u8}), 256, std::nullopt); },
-                "random_: from must be at most the dtype's largest, got 256 for u8"}},
-       .functions = {"rand", "rand_like", "uniform_"},
-       .property = [](Device device) {
-         check_uniform(device);
-         check_random_integers(device);
-       }});
-  rows.push_back(
-      {.op = "randn",
-       .bad = {{[] { randn({2}, {.dtype = i64}); }, "randn: dtype must be floating, got i64"}},
-       .also = {"random_"},
-       .functions = {"randn_like", "normal_"},
-       .property = check_normal});
+  rows.push_back({.op = "random_",
+                  .bad = {{[] { rand({2}, {.dtype = i64}); },
+                           "rand: dtype must be floating or complex, got i64"},
+                          {[] { random_(ones({2}), 5, 5); },
+                           "random_: from must be less than to, got 5 and 5"},
+                          {[] { random_(ones({2}, {.dtype = u8}), 300); },
+                           "random_: bounds must fit the dtype, got 0 and 300 for u8"},
+                          {[] { random_(ones({2}, {.dtype = u8}), -1, std::nullopt); },
+                           "random_: bounds must fit the dtype, got -1 and 256 for u8"},
+                          {[] { random_(ones({2}, {.dtype = u8}), 256, std::nullopt); },
+                           "random_: from must be at most the dtype's largest, got 256 for u8"}},
+                  .functions = {"rand", "rand_like", "uniform_"},
+                  .property = [](Device device) {
+                    check_uniform(device);
+                    check_random_integers(device);
+                  }});
+  rows.push_back({.op = "randn",
+                  .bad = {{[] { randn({2}, {.dtype = i64}); },
+                           "randn: dtype must be floating or complex, got i64"}},
+                  .also = {"random_"},
+                  .functions = {"randn_like", "normal_"},
+                  .property = check_normal});
   rows.push_back(
       {.op = "randint",
        .bad = {{[] { randint(3, 3, {2}); }, "randint: low must be less than high, got 3 and 3"}},
@@ -389,7 +389,7 @@ std::vector<Row> random_rows() {
                {[] { normal(ones({2}), -2); }, "normal: std can't be negative, got -2"},
                {[] { normal(tensor({1}), 1); }, "normal: dtype must be floating, got i64"},
                {[] { normal(0, 1, {2}, {.dtype = i64}); },
-                "normal: dtype must be floating, got i64"}},
+                "normal: dtype must be floating or complex, got i64"}},
        .also = {"add", "mul", "random_"},
        .property = check_normal_of_tensors});
   rows.push_back(

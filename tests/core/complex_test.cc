@@ -105,7 +105,46 @@ TEST(ComplexTensor, HoldsNumbers) {
   EXPECT_EQ(error_of([] { arange(3, {.dtype = c64}); }), "arange: dtype must be real, got c64");
   EXPECT_EQ(error_of([] { geometric_(zeros({2}, {.dtype = c64}), 0.5); }),
             "geometric_: dtype must be real, got c64");
-  EXPECT_EQ(error_of([] { randn({3}, {.dtype = c64}); }), "randn: dtype must be floating, got c64");
+}
+
+// As in PyTorch: both parts of a uniform number are uniform, and a normal one has variance 1.
+TEST(ComplexTensor, IsDrawn) {
+  for (const DType dtype : {c64, c128}) {
+    const DType part = real_dtype(dtype);
+    const auto with_seed = [](const auto& draw) {
+      Generator generator(3);
+      return draw(&generator);
+    };
+    const Tensor uniform = with_seed([&](Generator* g) { return rand({50000}, {dtype}, g); });
+    EXPECT_TRUE(equal(view_as_real(uniform), with_seed([&](Generator* g) {
+                        return rand({50000, 2}, {part}, g);
+                      })));
+    const Tensor normals = with_seed([&](Generator* g) { return randn_like(uniform, {}, g); });
+    const Tensor parts = with_seed([&](Generator* g) { return randn({50000, 2}, {part}, g); });
+    EXPECT_TRUE(allclose(view_as_real(normals), parts / std::sqrt(2.0), 1e-6, 1e-7));
+    EXPECT_NEAR(mean(square(abs(normals))).item<double>(), 1, 0.02);
+    Tensor moved = zeros({50000}, {dtype});
+    normal_(moved.slice(0, 0, 50000, 2), 3, 2);  // every other one
+    EXPECT_NEAR(mean(real(moved)).item<double>(), 1.5, 0.03);
+    EXPECT_NEAR(mean(imag(moved)).item<double>(), 0, 0.03);
+    EXPECT_EQ(count_nonzero(moved).item<int64_t>(), 25000);
+    EXPECT_NEAR(var(imag(moved)).item<double>(), 1, 0.03);  // half of them, of variance 2
+    uniform_(moved, -1, 0);
+    EXPECT_LT(real(moved).max().item<double>(), 0);
+    EXPECT_LT(imag(moved).max().item<double>(), 0);
+  }
+  EXPECT_EQ(error_of([] { uniform_(zeros({2}, {.dtype = c64}), 1, 0); }),
+            "uniform_: low must be at most high, both finite, got 1 and 0");
+}
+
+TEST(ComplexTensor, AddmmIgnoresWhatAFactorHides) {
+  const Tensor none = full({2, 2}, C128(NAN, 1), {.dtype = c128});
+  const Tensor a = complexes({{1, 2}, {3, -1}, {0, 1}, {2, 2}}).reshape({2, 2});
+  EXPECT_TRUE(equal(addmm(none, a, a, {.beta = 0}), matmul(a, a)));
+  EXPECT_TRUE(equal(addmm(a, none, a, {.beta = 2, .alpha = 0}), a * 2));
+  EXPECT_TRUE(
+      equal(baddbmm(none.unsqueeze(0), a.unsqueeze(0), a.unsqueeze(0), {.beta = 0, .alpha = 2}),
+            (matmul(a, a) * 2).unsqueeze(0)));
 }
 
 // The lines that PyTorch 2 prints, less "torch.".

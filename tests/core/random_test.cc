@@ -300,7 +300,8 @@ TEST(Random, FewOfManyWithoutReplacement) {
 }
 
 TEST(Random, BadInputIsNamed) {
-  EXPECT_EQ(error_of([] { rand({2}, {.dtype = i64}); }), "rand: dtype must be floating, got i64");
+  EXPECT_EQ(error_of([] { rand({2}, {.dtype = i64}); }),
+            "rand: dtype must be floating or complex, got i64");
   EXPECT_EQ(error_of([] { randint(5, 5, {2}); }),
             "randint: low must be less than high, got 5 and 5");
   EXPECT_EQ(error_of([] { randint(0, 300, {2}, {.dtype = u8}); }),

@@ -1,4 +1,5 @@
 // Values and gradients at the ends of supports, and of parameters whose exponentials overflow.
+#include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/tests/distributions/cases.h>
@@ -49,6 +50,18 @@ TEST(ContinuousCoins, OfLargeLogitsHaveGradients) {
   const Tensor logits = numbers({50, -50, 600}).requires_grad_();
   const Tensor ends = ContinuousBernoulli({.logits = logits}).icdf(numbers({0, 1, 1}));
   EXPECT_TRUE(near(gradient(ends, logits), zeros({3}, {.dtype = f64}), 1e-12));
+}
+
+// 0 is no value of these, and one of their cdfs, as in PyTorch.
+TEST(OpenSupports, HaveACdfAtTheirEnd) {
+  const Tensor zero = numbers({0});
+  EXPECT_TRUE(equal(LogNormal(numbers({0.5}), 2).cdf(zero), zero));
+  EXPECT_TRUE(equal(Weibull(numbers({2}), 3).cdf(zero), zero));
+  EXPECT_TRUE(equal(InverseGamma(numbers({2}), 3).cdf(zero), zero));
+  EXPECT_EQ(error_of([&] { LogNormal(0, 1).cdf(numbers({-1})); }),
+            "LogNormal: value must not be negative, got -1 at [0]");
+  EXPECT_EQ(error_of([&] { LogNormal(0, 1).log_prob(zero); }),
+            "LogNormal: value must be positive, got 0 at [0]");
 }
 
 TEST(Kumaraswamys, HaveGradientsOfTheCdfAtItsEnd) {
