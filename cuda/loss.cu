@@ -224,12 +224,39 @@ void run_line_products(const LineProductsArgs& args) {
   }
 }
 
+/// An element a thread.
+__global__ void __launch_bounds__(kThreads)
+    products_backward_kernel(const __grid_constant__ LineProductsArgs args, int64_t count) {
+  const Lines& lines = args.lines;
+  const int64_t elements = count * lines.length, outer = lines.length * lines.inner;
+  const int64_t size = item_size(args.dtype);
+  for (int64_t i = first_item(); i < elements; i += item_step()) {
+    const int64_t line = i / outer * lines.inner + i % lines.inner;
+    const double x = read_double(args.x, args.dtype, i), y = read_double(args.y, args.dtype, i);
+    const double g = args.gradient[line];
+    const auto write = [&](void* output, double value) {
+      store(static_cast<char*>(output) + i * size, args.dtype, value);
+    };
+    if (args.x_gradient) write(args.x_gradient, g * y + 2 * args.gradient[count + line] * x);
+    if (args.y_gradient) write(args.y_gradient, g * x + 2 * args.gradient[2 * count + line] * y);
+  }
+}
+
+void run_line_products_backward(const LineProductsArgs& args) {
+  const int64_t count = args.lines.count();
+  if (count == 0 || args.lines.length == 0) return;
+  const LaunchSite site(args.gradient);
+  launch("line_products_backward", products_backward_kernel, site.blocks(count * args.lines.length),
+         kThreads, site.stream(), args, count);
+}
+
 }  // namespace
 
 void register_loss() {
   set_kernel<pointwise_loss_op, run_loss>();
   set_kernel<pointwise_loss_backward_op, run_loss_backward>();
   set_kernel<line_products_op, run_line_products>();
+  set_kernel<line_products_backward_op, run_line_products_backward>();
 }
 
 }  // namespace aorta::cuda

@@ -90,6 +90,14 @@ void pointwise_loss_gradient(Tensor& output, const Tensor& input, const Tensor& 
 void line_products_gradient(Tensor& output, const Tensor& x, const Tensor& y, int dim) {
   record("line_products", output, {&x, &y}, [dim, a = Saved(x, 0), b = Saved(y, 1)](Gradients& g) {
     const Tensor left = g.saved(a), right = g.saved(b);
+    if (!grad_enabled()) {
+      const std::array<bool, 2> wanted = {g.wanted(0), g.wanted(1)};
+      const auto gradients = line_products_backward(g.output(), left, right, dim, wanted);
+      for (int i = 0; i < 2; ++i) {
+        if (wanted[static_cast<size_t>(i)]) g.input(i) = gradients[static_cast<size_t>(i)];
+      }
+      return;
+    }
     const auto part = [&](int64_t i) {
       const Tensor line = g.output().select(0, i);
       return left.dim() == 0 ? line : line.unsqueeze(dim);

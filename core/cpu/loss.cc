@@ -53,11 +53,17 @@ void run_backward(const LossArgs& args) {
                [&](int64_t first, int64_t end) { function(args, first, end); });
 }
 
-void run_line_products(const LineProductsArgs& args) {
-  const LineProductsFunction function = loss_loops().line_products(args.dtype);
+void run_lines(const LineProductsArgs& args, LineProductsFunction function) {
   const int64_t grain = std::max<int64_t>(kThreadGrain / args.lines.length, 1);
   parallel_for(0, args.lines.count(), grain,
                [&](int64_t first, int64_t end) { function(args, first, end); });
+}
+
+void run_line_products(const LineProductsArgs& args) {
+  run_lines(args, loss_loops().line_products(args.dtype));
+}
+void run_line_products_backward(const LineProductsArgs& args) {
+  run_lines(args, loss_loops().line_products_backward(args.dtype));
 }
 
 }  // namespace
@@ -66,6 +72,7 @@ void register_loss() {
   pointwise_loss_op.set_kernel(DeviceType::cpu, run);
   pointwise_loss_backward_op.set_kernel(DeviceType::cpu, run_backward);
   line_products_op.set_kernel(DeviceType::cpu, run_line_products);
+  line_products_backward_op.set_kernel(DeviceType::cpu, run_line_products_backward);
 }
 
 }  // namespace aorta::cpu

@@ -11,7 +11,8 @@ using LossFunction = double (*)(const LossArgs& args, int64_t first, int64_t end
 /// The gradients of elements [first, end).
 using LossBackwardFunction = void (*)(const LossArgs& args, int64_t first, int64_t end);
 
-/// Lines [first, end) of x and y, side by side or each one contiguous, to sums[3 * line + 0..2].
+/// Lines [first, end) of x and y, side by side or each one contiguous: their sums, or the gradients
+/// of their elements.
 using LineProductsFunction = void (*)(const LineProductsArgs& args, int64_t first, int64_t end);
 
 /// An instruction set's loops.
@@ -19,6 +20,7 @@ struct LossLoops {
   LossFunction (*forward)(LossKind kind, DType dtype);
   LossBackwardFunction (*backward)(LossKind kind, DType dtype);
   LineProductsFunction (*line_products)(DType dtype);
+  LineProductsFunction (*line_products_backward)(DType dtype);
 };
 AORTA_ISA_TABLE(LossLoops, loss_loops)
 

@@ -21,6 +21,7 @@ constinit Op<LossKernel, void (*)(Tensor&, const Tensor&, const Tensor&, const P
 constinit Op<LossBackwardKernel, NoGradient> pointwise_loss_backward_op{"pointwise_loss_backward"};
 constinit Op<LineProductsKernel, void (*)(Tensor&, const Tensor&, const Tensor&, int)>
     line_products_op{"line_products"};
+constinit Op<LineProductsKernel, NoGradient> line_products_backward_op{"line_products_backward"};
 
 }  // namespace aorta::kernel
 
@@ -283,12 +284,39 @@ Tensor kernel::line_products(const Tensor& x, const Tensor& y, int dim) {
   if (x.numel() == 0) {
     output.zero_();
   } else {
-    line_products_op.kernel(x.device())(
-        {a.data(), b.data(), output.data<double>(), x.dtype(), lines_of(a, dim)});
+    line_products_op.kernel(x.device())({.x = a.data(),
+                                         .y = b.data(),
+                                         .output = output.data<double>(),
+                                         .dtype = x.dtype(),
+                                         .lines = lines_of(a, dim)});
   }
   if (needs_gradient(x, y)) line_products_op.gradient()(output, x, y, dim);
   tell_tracer(line_products_op.name(), {&output}, {&x, &y}, dim);
   return output;
+}
+
+std::array<Tensor, 2> kernel::line_products_backward(const Tensor& gradient, const Tensor& x,
+                                                     const Tensor& y, int dim,
+                                                     std::array<bool, 2> wanted) {
+  const CalledOp called(line_products_backward_op.name());
+  const ProfilerRange range(line_products_backward_op.name(), {&gradient, &x, &y});
+  const Tensor a = x.detach().contiguous(), b = y.detach().contiguous();
+  const Tensor sums = gradient.detach().contiguous();
+  std::array<Tensor, 2> results;
+  for (size_t i = 0; i < 2; ++i) {
+    if (wanted[i]) results[i] = empty(x.shape(), {.dtype = x.dtype(), .device = x.device()});
+  }
+  if (x.numel() == 0) return results;
+  line_products_backward_op.kernel(x.device())(
+      {.x = a.data(),
+       .y = b.data(),
+       .output = nullptr,
+       .dtype = x.dtype(),
+       .lines = lines_of(a, dim),
+       .gradient = sums.data<double>(),
+       .x_gradient = wanted[0] ? results[0].data() : nullptr,
+       .y_gradient = wanted[1] ? results[1].data() : nullptr});
+  return results;
 }
 
 namespace {

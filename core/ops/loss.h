@@ -3,6 +3,8 @@
 #include <aorta/core/dispatch/line_args.h>
 #include <aorta/core/dispatch/op_table.h>
 
+#include <array>
+
 namespace aorta {
 
 // Losses of an input and a target of the same shape. Floating dtypes, promoted to each other; half
@@ -127,9 +129,16 @@ struct LineProductsArgs {
   double* output;
   DType dtype;  // of x and y
   Lines lines;
+  const double* gradient = nullptr;                   // of the output, for the backward op
+  void *x_gradient = nullptr, *y_gradient = nullptr;  // where it is wanted
 };
 using LineProductsKernel = void (*)(const LineProductsArgs& args);
 extern Op<LineProductsKernel, void (*)(Tensor& output, const Tensor& x, const Tensor& y, int dim)>
     line_products_op;
+extern Op<LineProductsKernel, NoGradient> line_products_backward_op;
+/// The gradients of x and y, of their dtype, from the sums', which is f64 and (3, *the other
+/// dimensions); undefined where it isn't wanted. Doesn't record gradients.
+std::array<Tensor, 2> line_products_backward(const Tensor& gradient, const Tensor& x,
+                                             const Tensor& y, int dim, std::array<bool, 2> wanted);
 
 }  // namespace aorta::kernel

@@ -11,6 +11,8 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -38,6 +40,44 @@ TEST(LossGradients, FusedIsComposed) {
   expect_same(cross_entropy(x, t));
   expect_same(binary_cross_entropy_with_logits(x, t, {.weight = t, .pos_weight = p}));
   expect_same(huber_loss(x, t, Reduction::sum, 0.3));
+}
+
+// d cos / dx = (y / |y| - cos x / |x|) / |x|, of lines along the last dimension, of fewer and of
+// more elements than a block of the kernel's, and along others, side by side; rounded once.
+TEST(LossGradients, OfCosinesAreTheClosedForm) {
+  for (const auto& [dtype, near] : std::vector<std::pair<DType, double>>{
+           {f64, 1e-14}, {f32, 2e-7}, {f16, 5e-4}, {bf16, 4e-3}}) {
+    for (const auto& [shape, dim] : std::vector<std::pair<Shape, int64_t>>{{{5, 3}, 1},
+                                                                           {{4, 8}, 1},
+                                                                           {{4, 9}, 1},
+                                                                           {{3, 16}, 1},
+                                                                           {{3, 100}, 1},
+                                                                           {{37, 5}, 0},
+                                                                           {{2, 6, 16}, 1},
+                                                                           {{2, 7, 39}, 1},
+                                                                           {{11}, 0}}) {
+      const Tensor x = sines(shape, dtype), y = sines(shape, dtype).flip({0}) + x * x;
+      const Tensor a = x.to(f64), b = y.to(f64);
+      const auto length = [&](const Tensor& t) { return sqrt(sum(t * t, dim, true)); };
+      const Tensor cosine = sum(a * b, dim, true) / (length(a) * length(b));
+      const Tensor of_x = (b / length(b) - cosine * a / length(a)) / length(a);
+      const Tensor of_y = (a / length(a) - cosine * b / length(b)) / length(b);
+      for (const int wanted : {1, 2, 3}) {
+        const Tensor p = x.clone().requires_grad_((wanted & 1) != 0);
+        const Tensor q = y.clone().requires_grad_((wanted & 2) != 0);
+        cosine_similarity(p, q, dim).sum().backward();
+        for (const auto& [got, closed] : {std::pair{p.grad(), of_x}, std::pair{q.grad(), of_y}}) {
+          if (!got.defined()) continue;
+          EXPECT_EQ(got.dtype(), dtype);
+          EXPECT_LE(amax(abs(got.to(f64) - closed)).item<double>(),
+                    near * amax(abs(closed)).item<double>())
+              << to_string(dtype) << " " << to_string(shape) << " " << wanted;
+        }
+        EXPECT_EQ(p.grad().defined(), (wanted & 1) != 0);
+        EXPECT_EQ(q.grad().defined(), (wanted & 2) != 0);
+      }
+    }
+  }
 }
 
 // A row that is ignored has no gradient, whatever it holds.

@@ -290,6 +290,98 @@ void line_products(const LineProductsArgs& args, int64_t first, int64_t end) {
   }
 }
 
+// The factors of y and x in a line's gradient of x: the gradient of the sum of products, and twice
+// that of the squares.
+struct LineFactors {
+  double products[kBlock], x_squares[kBlock], y_squares[kBlock];
+
+  AORTA_INLINE void take(const LineProductsArgs& args, int64_t line, int64_t lines) {
+    const double* const g = args.gradient;
+    const int64_t count = args.lines.count();
+    for (int j = 0; j < kBlock; ++j) {
+      const int64_t at = line + (j < lines ? j : lines - 1);
+      products[j] = g[at];
+      x_squares[j] = 2 * g[count + at];
+      y_squares[j] = 2 * g[2 * count + at];
+    }
+  }
+};
+
+// The gradients of n elements from `at` on, one of each line that `f` has factors of.
+template <class T>
+AORTA_INLINE void line_gradients(const LineProductsArgs& args, const LineFactors& f, int64_t at,
+                                 int64_t n) {
+  using C = Compute<T>;
+  const T* const x = static_cast<const T*>(args.x) + at;
+  const T* const y = static_cast<const T*>(args.y) + at;
+  C a[kBlock], b[kBlock], values[kBlock];
+  if (n == kBlock) {
+    widen(a, x);
+    widen(b, y);
+  } else {
+    widen_part(a, x, n);
+    widen_part(b, y, n);
+  }
+  if (args.x_gradient) {
+    for (int j = 0; j < kBlock; ++j)
+      values[j] = static_cast<C>(f.products[j] * b[j] + f.x_squares[j] * a[j]);
+    store_block<T>(args.x_gradient, at, n, values);
+  }
+  if (args.y_gradient) {
+    for (int j = 0; j < kBlock; ++j)
+      values[j] = static_cast<C>(f.products[j] * a[j] + f.y_squares[j] * b[j]);
+    store_block<T>(args.y_gradient, at, n, values);
+  }
+}
+
+// A line of neighbours that is shorter than a block.
+template <class T>
+AORTA_INLINE void short_line_gradients(const LineProductsArgs& args, int64_t line, int64_t at) {
+  using C = Compute<T>;
+  const int64_t count = args.lines.count();
+  const double g = args.gradient[line], x_squares = 2 * args.gradient[count + line],
+               y_squares = 2 * args.gradient[2 * count + line];
+  for (int64_t i = at; i < at + args.lines.length; ++i) {
+    const double x = static_cast<C>(static_cast<const T*>(args.x)[i]);
+    const double y = static_cast<C>(static_cast<const T*>(args.y)[i]);
+    if (args.x_gradient)
+      static_cast<T*>(args.x_gradient)[i] = T(static_cast<C>(g * y + x_squares * x));
+    if (args.y_gradient)
+      static_cast<T*>(args.y_gradient)[i] = T(static_cast<C>(g * x + y_squares * y));
+  }
+}
+
+template <class T>
+void line_products_backward(const LineProductsArgs& args, int64_t first, int64_t end) {
+  const Lines lines = args.lines;
+  LineFactors factors;
+  for (int64_t i = first; i < end;) {
+    const int64_t column = i % lines.inner;
+    int64_t at = i / lines.inner * lines.length * lines.inner + column;
+    if (lines.inner == 1 && lines.length <= kBlock / 2) {
+      short_line_gradients<T>(args, i, at);
+      ++i;
+      continue;
+    }
+    if (lines.inner == 1) {
+      factors.take(args, i, 1);
+      for (int64_t r = 0; r < lines.length; r += kBlock, at += kBlock) {
+        const int64_t left = lines.length - r;
+        line_gradients<T>(args, factors, at, left < kBlock ? left : int64_t{kBlock});
+      }
+      ++i;
+      continue;
+    }
+    int64_t columns = lines.inner - column;
+    if (columns > end - i) columns = end - i;
+    if (columns > kBlock) columns = kBlock;
+    factors.take(args, i, columns);
+    for (int64_t r = 0; r < lines.length; ++r, at += lines.inner)
+      line_gradients<T>(args, factors, at, columns);
+    i += columns;
+  }
+}
+
 LossFunction loss_function(LossKind kind, DType dtype) {
   return with_loss(kind, dtype, []<class F, class T>(F*, T*) -> LossFunction { return run<F, T>; });
 }
@@ -302,9 +394,15 @@ LineProductsFunction line_products_function(DType dtype) {
   return with_type<MseLoss>(
       dtype, []<class F, class T>(F*, T*) -> LineProductsFunction { return line_products<T>; });
 }
+LineProductsFunction line_products_backward_function(DType dtype) {
+  return with_type<MseLoss>(dtype, []<class F, class T>(F*, T*) -> LineProductsFunction {
+    return line_products_backward<T>;
+  });
+}
 
 }  // namespace
 
-const LossLoops loss_loops = {loss_function, loss_backward_function, line_products_function};
+const LossLoops loss_loops = {loss_function, loss_backward_function, line_products_function,
+                              line_products_backward_function};
 
 }  // namespace aorta::cpu::AORTA_ISA
