@@ -260,12 +260,14 @@ class PackedConvolution {
 };
 
 void convolution_kernel(const ConvolutionArgs& args) {
+  if (args.planes) return plane_products(args, false);
   if (takes_product(args)) return convolution_product(args, false);
   if (takes_grouped(args, false)) return grouped_convolution(args, false);
   if (takes_winograd(args)) return winograd_convolution(args, false);
   takes_rows(args) ? convolution_by_rows(args, false) : PackedConvolution(args, false).run();
 }
 void convolution_transpose_kernel(const ConvolutionArgs& args) {
+  if (args.planes) return plane_products(args, true);
   if (takes_product(args)) return convolution_product(args, true);
   if (takes_grouped(args, true)) return grouped_convolution(args, true);
   if (takes_winograd(args)) return winograd_convolution(args, true);

@@ -41,6 +41,8 @@ void packed_weight_gradient(const ConvolutionArgs& args);
 bool takes_product(const ConvolutionArgs& args);
 void convolution_product(const ConvolutionArgs& args, bool transposed);
 void weight_gradient_product(const ConvolutionArgs& args);
+/// A product for each image of ConvolutionArgs::planes, the weights on the left.
+void plane_products(const ConvolutionArgs& args, bool transposed);
 
 /// Few channels: matrix products of rows of x, y and w where they lie, without packing. Whether the
 /// rule on the shape takes y and w, and x (the transposed convolution).

@@ -131,11 +131,11 @@ Strides inner_strides(const Shape& shape) {
 // x or y as the kernels read it: (N, *, C) in memory.
 Tensor operand(const Tensor& x) { return movedim(x.detach(), 1, -1).contiguous(); }
 
-// (A, B, *) with memory (A, *, B).
-Tensor result_of(const Tensor& like, Shape shape) {
+// (A, B, *) with memory (A, *, B), or (A, B, *) where `planes`.
+Tensor result_of(const Tensor& like, const Shape& shape, bool planes) {
   checked_numel("convolution", shape, item_size(like.dtype()));
-  return empty_strided(shape, inner_strides(shape),
-                       {.dtype = like.dtype(), .device = like.device()});
+  const TensorOptions options{.dtype = like.dtype(), .device = like.device()};
+  return planes ? empty(shape, options) : empty_strided(shape, inner_strides(shape), options);
 }
 
 Shape shape_of(int64_t outer, int64_t inner, const ConvolutionPlan& plan, int64_t ConvDim::*size) {
@@ -175,18 +175,37 @@ int64_t products(int64_t batch, const Tensor& w, const ConvolutionPlan& plan) {
   return meetings;
 }
 
+// Whether each image is multiplied where it lies, channel by channel. Results in that order of
+// memory are wanted, and a product with the weights on the left makes them; of small images another
+// order of memory costs less than packing the weights for each.
+bool keeps_planes(const Tensor& from, const Tensor& w, const ConvolutionPlan& plan) {
+  constexpr int64_t kLeastPositions = 128;
+  int64_t positions = 1;
+  for (const ConvDim& dim : plan.dims) {
+    if (dim.kernel != 1 || dim.stride != 1 || dim.padding != 0 || dim.input != dim.output)
+      return false;
+    positions *= dim.input;
+  }
+  return plan.groups == 1 && positions >= kLeastPositions &&
+         from.device().type != DeviceType::cuda && from.is_contiguous() &&
+         !is_channels_last(from) && !is_channels_last(w);
+}
+
 // Computes y from x, or x from y when `transposed`.
 Tensor other_side(bool transposed, const Tensor& from, const Tensor& w, const Tensor& bias,
                   const ConvolutionPlan& plan) {
   const auto& op = transposed ? convolution_transpose_op : convolution_op;
   const CalledOp called(op.name());
   const ProfilerRange range(op.name(), {&from, &w});
-  const Tensor source = operand(from);
-  Tensor result = result_of(
-      from, transposed ? shape_of(from.size(0), w.size(1) * plan.groups, plan, &ConvDim::input)
-                       : shape_of(from.size(0), w.size(0), plan, &ConvDim::output));
+  const bool planes = keeps_planes(from, w, plan);
+  const Tensor source = planes ? from.detach() : operand(from);
+  const Shape shape = transposed
+                          ? shape_of(from.size(0), w.size(1) * plan.groups, plan, &ConvDim::input)
+                          : shape_of(from.size(0), w.size(0), plan, &ConvDim::output);
+  Tensor result = result_of(from, shape, planes);
   ConvolutionArgs args =
       transposed ? arguments(result, source, w, plan) : arguments(source, result, w, plan);
+  args.planes = planes;
   args.x_channels = w.size(1) * plan.groups;
   args.y_channels = w.size(0);
   const Tensor shifts = bias.defined() ? bias.detach().contiguous() : bias;
@@ -294,7 +313,8 @@ Tensor kernel::convolution_weight(const Tensor& x, const Tensor& y, const Convol
   const CalledOp called(convolution_weight_op.name());
   const ProfilerRange range(convolution_weight_op.name(), {&x, &y});
   const Tensor input = operand(x), output = operand(y);
-  Tensor w = result_of(x, shape_of(y.size(1), x.size(1) / plan.groups, plan, &ConvDim::kernel));
+  Tensor w =
+      result_of(x, shape_of(y.size(1), x.size(1) / plan.groups, plan, &ConvDim::kernel), false);
   if (range.is_open()) range.count(products(x.size(0), w, plan));
   ConvolutionArgs args = arguments(input, output, w, plan);
   args.x_channels = x.size(1);

@@ -177,7 +177,8 @@ Tensor convolution_transpose(const Tensor& y, const Tensor& w, const Tensor& bia
 Tensor convolution_weight(const Tensor& x, const Tensor& y, const ConvolutionPlan& plan,
                           bool channels_last);
 
-/// What a kernel gets. x (N, D, H, W, C) and y (N, D, H, W, O) are contiguous, bias too. Nothing is
+/// What a kernel gets. x (N, D, H, W, C) and y (N, D, H, W, O) are contiguous, or, for a kernel of
+/// one tap on the CPU, x (N, C, D, H, W) and y (N, O, D, H, W) where `planes`; bias too. Nothing is
 /// of size 0.
 struct ConvolutionArgs {
   ConvDim dims[3];
@@ -190,6 +191,7 @@ struct ConvolutionArgs {
   int64_t w_y = 0, w_x = 0, w_dims[3] = {};
   const void* bias = nullptr;  // of the result; null for none
   DType dtype = DType::f32;
+  bool planes = false;
 };
 using ConvolutionKernel = void (*)(const ConvolutionArgs& args);
 using ConvolutionGradient = void (*)(Tensor& result, const Tensor& a, const Tensor& w,

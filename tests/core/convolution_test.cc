@@ -52,6 +52,54 @@ TEST(Convolution, MorePaddingBehindEqualsNestedLoops) {
       }
 }
 
+// A kernel of one tap multiplies large images where they lie.
+TEST(Convolution, OneTapOfPlanesEqualsNestedLoops) {
+  std::mt19937 random(7);
+  const auto between = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int i = 0; i < 48; ++i) {
+    Problem p;
+    p.plan.spatial = 1 + i % 3;
+    p.x = {between(1, 3), between(1, 40)};
+    p.w = {between(1, 40), p.x[1]};
+    p.y = {p.x[0], p.w[0]};
+    const int64_t least = p.plan.spatial == 1 ? 128 : p.plan.spatial == 2 ? 12 : 6;
+    for (int d = 3 - p.plan.spatial; d < 3; ++d) {
+      const int64_t size = between(least, least + 5);
+      p.plan.dims[d] = {size, size, 1, 1, 0, 1};
+      p.x.push_back(size);
+      p.w.push_back(1);
+      p.y.push_back(size);
+    }
+    expect_nested_loops(p, std::vector{f32, f64, bf16, f16}[static_cast<size_t>(i / 3 % 4)],
+                        random);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(Convolution, BitsOfPlanesDoNotDependOnThreads) {
+  manual_seed(5);
+  const int before = get_num_threads();
+  for (const auto& [batch, channels, outputs, size] :
+       std::vector<std::array<int64_t, 4>>{{1, 300, 200, 30}, {7, 12, 20, 14}, {3, 512, 400, 28}}) {
+    const Tensor x = randn({batch, channels, size, size}), w = randn({outputs, channels, 1, 1});
+    const Tensor bias = randn({outputs});
+    Tensor first;
+    for (const int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      const Tensor y = conv2d(x, w, bias);
+      EXPECT_TRUE(y.is_contiguous());
+      if (threads == 1) first = y;
+      EXPECT_TRUE(equal(y, first)) << threads << " threads, " << channels << " channels";
+    }
+    set_num_threads(before);
+    // As where channels are last, within the rounding of sums in another order.
+    const Tensor last = conv2d(x.contiguous(MemoryFormat::channels_last), w, bias);
+    EXPECT_TRUE(allclose(first, last, {.rtol = 1e-4, .atol = 1e-4})) << channels;
+  }
+}
+
 // Groups of few channels: up to some registers of results, in each geometry; wide rows, which are
 // cut; and depthwise ones, of which most positions read all taps.
 TEST(Convolution, ManyNarrowGroupsEqualNestedLoops) {

@@ -31,12 +31,21 @@ struct Case {
   std::function<nn::AnyModule()> make;
   Shape input;
   enum { f64_alone, both_dtypes, channels_last_too } tried = channels_last_too;
+  double near_in_f32 = 1e-5;
 };
 
 void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
 Case named(const std::string& name, const ModelOptions& options, const Shape& input) {
   return {name, [=] { return make(name, options); }, input};
+}
+
+// Each of its norms sees the sums of all layers before, of few positions in the end: PyTorch's own
+// f32 is off by 0.9e-5 (one order of memory) to 2.1e-5 (the other).
+Case dense(const std::string& name, const ModelOptions& options, const Shape& input) {
+  Case one = named(name, options, input);
+  one.near_in_f32 = 2.5e-5;
+  return one;
 }
 
 // A deeper network of the same parts.
@@ -95,7 +104,7 @@ std::vector<Case> classifiers() {
        {4, 3, 32, 32}},
       deeper("regnet_x_400mf", ten, {4, 3, 64, 64}),
       deeper("regnet_y_400mf", ten, {4, 3, 64, 64}),
-      named("densenet121", ten, large),
+      dense("densenet121", ten, large),
       deeper("googlenet", ten, {2, 3, 48, 40}),
       deeper("inception_v3", {.num_classes = 10, .aux_loss = false}, {4, 3, 107, 99}),
       {"inception_v3_aux",
@@ -258,7 +267,7 @@ TEST_P(Models, TrainsAsPyTorchDoes) {
           (dtype == DType::f64 || one.tried != Case::channels_last_too))
         continue;
       SCOPED_TRACE(to_string(dtype) + (format == MemoryFormat::contiguous ? "" : " channels_last"));
-      const double near = dtype == DType::f64 ? 1e-9 : 1e-5,
+      const double near = dtype == DType::f64 ? 1e-9 : one.near_in_f32,
                    after_steps = dtype == DType::f64 ? 1e-9 : 1e-4;
       const nn::AnyModule module = loaded(one, dtype);
       Tensor x = formula(one.name + ".input", one.input).to(dtype);
