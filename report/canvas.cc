@@ -116,13 +116,17 @@ struct Canvas::Box {
 Canvas::Canvas(int width, int height, Colour background) : width_(width), height_(height) {
   check(width >= 1 && width <= 32767 && height >= 1 && height <= 32767, "canvas",
         "size must be 1 to 32767 pixels each way", width, " x ", height);
-  pixels_.resize(static_cast<size_t>(width) * static_cast<size_t>(height) * 3);
-  for (size_t i = 0; i < pixels_.size(); i += 3) {
-    pixels_[i] = background.r;
-    pixels_[i + 1] = background.g;
-    pixels_[i + 2] = background.b;
+  pixels_ = empty({height, width, 3}, {.dtype = u8});
+  uint8_t* const pixels = pixels_.data<uint8_t>();
+  for (int64_t i = 0; i < pixels_.numel(); i += 3) {
+    pixels[i] = background.r;
+    pixels[i + 1] = background.g;
+    pixels[i + 2] = background.b;
   }
 }
+
+Canvas::Canvas(const Canvas& other)
+    : width_(other.width_), height_(other.height_), pixels_(other.pixels_.clone()) {}
 
 Canvas::Box Canvas::box(double left, double top, double right, double bottom) const {
   if (!std::isfinite(left + top + right + bottom)) return {0, 0, 0, 0};
@@ -139,6 +143,7 @@ void Canvas::paint(const Box& box, Colour colour, const Draw& draw) {
   const int width = box.x1 - box.x0, height = box.y1 - box.y0;
   // In bands, so that a large one takes little memory.
   const int rows = std::max(1, std::min(height, (1 << 20) / (width * kFine * kFine)));
+  uint8_t* const pixels = pixels_.data<uint8_t>();
   cv::Mat mask;
   call_opencv(width, rows, [&] { mask.create(rows * kFine, width * kFine, CV_8UC1); });
   for (int top = box.y0; top < box.y1; top += rows) {
@@ -146,9 +151,7 @@ void Canvas::paint(const Box& box, Colour colour, const Draw& draw) {
     mask.setTo(0);
     call_opencv(width, rows, [&] { draw(mask, band); });
     for (int y = band.y0; y < band.y1; ++y) {
-      uint8_t* pixel = &pixels_[(static_cast<size_t>(y) * static_cast<size_t>(width_) +
-                                 static_cast<size_t>(band.x0)) *
-                                3];
+      uint8_t* pixel = pixels + (int64_t{y} * width_ + band.x0) * 3;
       for (int x = 0; x < width; ++x, pixel += 3) {
         int covered = 0;
         for (int row = 0; row < kFine; ++row) {
@@ -200,9 +203,10 @@ void Canvas::picture(const Tensor& image, int x, int y, int width, int height) {
   const int64_t right = std::min<int64_t>(width, int64_t{width_} - x);
   const int64_t bottom = std::min<int64_t>(height, int64_t{height_} - y);
   if (right <= left) return;
+  uint8_t* const pixels = pixels_.data<uint8_t>();
   for (int64_t row = top; row < bottom; ++row) {
     const uint8_t* const from = sized.ptr<uint8_t>(static_cast<int>(row)) + left * channels;
-    uint8_t* const to = &pixels_[static_cast<size_t>(((y + row) * width_ + x + left) * 3)];
+    uint8_t* const to = pixels + ((y + row) * width_ + x + left) * 3;
     if (channels == 3) {
       std::copy_n(from, 3 * (right - left), to);
       continue;
@@ -300,10 +304,7 @@ double Canvas::text_width(std::string_view text, double size_px) {
          static_cast<double>(kFine);
 }
 
-Tensor Canvas::image() const {
-  const Tensor rows = empty({height_, width_, 3}, {.dtype = u8});
-  std::copy(pixels_.begin(), pixels_.end(), rows.data<uint8_t>());
-  return rows.permute({2, 0, 1});
-}
+Tensor Canvas::image() const& { return pixels_.clone().permute({2, 0, 1}); }
+Tensor Canvas::image() && { return pixels_.permute({2, 0, 1}); }
 
 }  // namespace aorta::report

@@ -32,6 +32,9 @@ enum class Anchor { left, middle, right };
 class Canvas {
  public:
   Canvas(int width, int height, Colour background);
+  Canvas(const Canvas& other);
+  Canvas(Canvas&&) noexcept = default;
+  Canvas& operator=(const Canvas&) = delete;
 
   int width() const { return width_; }
   int height() const { return height_; }
@@ -56,8 +59,10 @@ class Canvas {
   /// How many pixels that text takes.
   static double text_width(std::string_view text, double size_px);
 
-  /// The picture so far, u8 (3, H, W); its pixels lie side by side.
-  Tensor image() const;
+  /// The picture so far, u8 (3, H, W); its pixels lie side by side. A canvas that isn't drawn on
+  /// any more, `std::move(canvas).image()`, gives its own.
+  Tensor image() const&;
+  Tensor image() &&;
 
  private:
   struct Box;
@@ -66,7 +71,7 @@ class Canvas {
   Box box(double left, double top, double right, double bottom) const;
 
   int width_, height_;
-  std::vector<uint8_t> pixels_;  // (H, W, 3)
+  Tensor pixels_;  // (H, W, 3)
 };
 
 }  // namespace aorta::report

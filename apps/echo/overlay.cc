@@ -3,6 +3,7 @@
 #include <aorta/core/check.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/parallel_for.h>
+#include <aorta/data/images/image_place.h>
 #include <aorta/data/images/transforms.h>
 #include <aorta/report/axis.h>
 #include <fmt/format.h>
@@ -65,11 +66,11 @@ Tensor tinted(const Tensor& frame, const Tensor& mask, Colour colour, double str
             mask.shape() == Shape({frame.size(1), frame.size(2)}),
         "tinted", "frame and mask must be u8 (3, H, W) and (H, W)", frame.dtype(), " ",
         frame.shape(), " and ", mask.dtype(), " ", mask.shape());
-  Tensor result = frame.clone(MemoryFormat::contiguous);
+  Tensor result = frame.clone();
   const Tensor inside = mask.contiguous();
   const int64_t height = mask.size(0), width = mask.size(1);
   const uint8_t* const in = inside.data<uint8_t>();
-  uint8_t* const pixels = result.data<uint8_t>();
+  const data::ImagePlace place = data::image_place("tinted", result);
   const uint8_t to[] = {colour.r, colour.g, colour.b};
   std::array<std::array<uint8_t, 256>, 3> within;
   for (size_t c = 0; c < 3; ++c) {
@@ -83,7 +84,8 @@ Tensor tinted(const Tensor& frame, const Tensor& mask, Colour colour, double str
       const bool edge = y == 0 || x == 0 || y + 1 == height || x + 1 == width || !in[at - width] ||
                         !in[at + width] || !in[at - 1] || !in[at + 1];
       for (size_t c = 0; c < 3; ++c) {
-        uint8_t& pixel = pixels[static_cast<int64_t>(c) * height * width + at];
+        uint8_t& pixel = place.data[static_cast<int64_t>(c) * place.channel_stride +
+                                    y * place.row_stride + x * place.pixel_stride];
         pixel = edge ? to[c] : within[c][pixel];
       }
     }
@@ -107,8 +109,19 @@ OverlayPainter::OverlayPainter(const VideoSegmentation& segmentation,
   right_ = still_.width() - kMargin - 8;
   top_ = kHeader + panel_height_ + kGap + 24;
   bottom_ = kHeader + panel_height_ + kGap + kCurve;
+  draw_header();
   draw_curve(traced);
   draw_beats();
+}
+
+int OverlayPainter::header_middle() const { return (still_.width() + kGap) / 2; }
+
+void OverlayPainter::draw_header() {
+  still_.text(fitted(segmentation_.name, 15, header_middle() - kMargin - 2 * kGap), kMargin, 23, 15,
+              kText);
+  const bool known = std::isfinite(segmentation_.ef);
+  still_.text(known ? fmt::format("EF {:.0f} %", segmentation_.ef) : "no beat found",
+              still_.width() - kMargin, 23, 16, kText, Anchor::right);
 }
 
 double OverlayPainter::curve_x(double frame) const {
@@ -180,13 +193,11 @@ void OverlayPainter::draw_beats() {
   }
 }
 
-Tensor OverlayPainter::paint(const std::vector<Tensor>& frames, int64_t first) const {
-  const Tensor painted =
-      empty({std::ssize(frames), still_.height(), still_.width(), 3}, {.dtype = u8})
-          .permute({0, 3, 1, 2});
+std::vector<Tensor> OverlayPainter::paint(const std::vector<Tensor>& frames, int64_t first) const {
+  std::vector<Tensor> painted(frames.size());
   parallel_for(0, std::ssize(frames), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
-      painted[i].copy_(paint(frames[static_cast<size_t>(i)], first + i));
+      painted[static_cast<size_t>(i)] = paint(frames[static_cast<size_t>(i)], first + i);
   });
   return painted;
 }
@@ -195,8 +206,10 @@ Tensor OverlayPainter::paint(const Tensor& frame, int64_t index) const {
   check(index >= 0 && index < static_cast<int64_t>(segmentation_.areas.size()), "overlay",
         "frame must be 0 to the number of frames - 1", index, " of ", segmentation_.areas.size());
   report::Canvas canvas = still_;
-  const Tensor shown =
+  const Tensor large =
       data::Transforms{data::Resize{.size = {panel_height_, panel_width_}}}(frame.contiguous());
+  // Its pixels side by side, as the canvas has them.
+  const Tensor shown = large.permute({1, 2, 0}).contiguous().permute({2, 0, 1});
   const Tensor mask = view_.grow(segmentation_.masks[index], panel_height_, panel_width_);
   canvas.picture(shown, left_panel_, kHeader);
   canvas.picture(tinted(shown, mask), right_panel_, kHeader);
@@ -211,14 +224,9 @@ Tensor OverlayPainter::paint(const Tensor& frame, int64_t index) const {
                 right_panel_ + (axis.x2 + 0.5) * scale_x, kHeader + (axis.y2 + 0.5) * scale_y,
                 kText, 1.2);
   }
-  const bool known = std::isfinite(segmentation_.ef);
-  const int middle = (canvas.width() + kGap) / 2;
-  canvas.text(fitted(segmentation_.name, 15, middle - kMargin - 2 * kGap), kMargin, 23, 15, kText);
-  canvas.text(known ? fmt::format("EF {:.0f} %", segmentation_.ef) : "no beat found",
-              canvas.width() - kMargin, 23, 16, kText, Anchor::right);
   canvas.text(
       fmt::format("frame {} of {}   {:.0f} pixels", index, segmentation_.areas.size(), area),
-      middle, 23, 13, kQuiet);
+      header_middle(), 23, 13, kQuiet);
   // The ends of diastole and systole stand long enough to be seen.
   constexpr int64_t kHold = 3;
   for (const Beat& beat : segmentation_.beats) {
@@ -233,7 +241,7 @@ Tensor OverlayPainter::paint(const Tensor& frame, int64_t index) const {
   const double x = curve_x(static_cast<double>(index));
   canvas.line(x, top_, x, bottom_, kCursor, 1);
   canvas.circle(x, curve_y(area), 3.5, kCursor);
-  return canvas.image();
+  return std::move(canvas).image();
 }
 
 report::Page::Film outlined_film(const Tensor& frames, const Tensor& masks, double fps,
@@ -245,7 +253,7 @@ report::Page::Film outlined_film(const Tensor& frames, const Tensor& masks, doub
   for (int64_t i = 0; i < frames.size(0); ++i) {
     report::Canvas canvas(static_cast<int>(kSide), static_cast<int>(height), {0, 0, 0});
     canvas.picture(tinted(frames[i], masks[i], kMaskColour, 0), 0, 0, static_cast<int>(kSide));
-    film[i].copy_(canvas.image());
+    film[i].copy_(std::move(canvas).image());
   }
   return {.frames = film, .fps = fps > 0 ? fps : 50, .caption = caption};
 }
@@ -275,16 +283,16 @@ void write_overlay(const std::string& path, const VideoSegmentation& segmentatio
   const std::launch beside =
       get_num_threads() > 1 ? std::launch::async | std::launch::deferred : std::launch::deferred;
   std::vector<Tensor> frames = read(0);
-  Tensor before;
+  std::vector<Tensor> before;
   for (int64_t first = 0; first < count; first += part) {
     auto next = std::async(beside, [&] {
-      if (second && before.defined()) second->write(before);
+      if (second) second->write(before);
       return read(first + part);
     });
-    const Tensor painted = painter.paint(frames, first);
+    std::vector<Tensor> painted = painter.paint(frames, first);
     writer.write(painted);
     frames = next.get();
-    before = painted;
+    before = std::move(painted);
     if (progress) progress(std::min(first + part, count), count);
   }
   if (second) second->write(before);

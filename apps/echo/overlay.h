@@ -31,12 +31,14 @@ class OverlayPainter {
 
   /// Frame `index` of the video, u8 (3, H, W) -> u8 (3, height, width), both even.
   Tensor paint(const Tensor& frame, int64_t index) const;
-  /// Frames `first` and those behind it, by all threads: u8 (frames, 3, height, width).
-  Tensor paint(const std::vector<Tensor>& frames, int64_t first) const;
+  /// Frames `first` and those behind it, by all threads.
+  std::vector<Tensor> paint(const std::vector<Tensor>& frames, int64_t first) const;
 
  private:
+  void draw_header();
   void draw_curve(const std::vector<int64_t>& traced);
   void draw_beats();
+  int header_middle() const;
   double curve_x(double frame) const;
   double curve_y(double area) const;
 

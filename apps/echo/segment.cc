@@ -13,18 +13,30 @@ namespace aorta::echo {
 namespace {
 
 // What one frame's mask says.
-void measure(VideoSegmentation& found, const Tensor& mask) {
-  const FrameView view = found.view();
-  const Tensor grown = view.grow(mask);
-  const uint8_t* pixels = grown.data<uint8_t>();
-  found.areas.push_back(
-      static_cast<double>(std::count(pixels, pixels + grown.numel(), uint8_t{1})));
-  const Disks disks = measure_disks(mask, kTraceBorder);
+struct Measured {
+  Tensor mask;  // without what lies outside of the frame
+  double area = 0;
+  Disks disks;
+};
+
+Measured measure(const FrameView& view, const Tensor& mask) {
+  Measured result;
+  result.mask = view.cut(mask);
+  const Tensor grown = view.grow(result.mask);
+  const uint8_t* const pixels = grown.data<uint8_t>();
+  result.area = static_cast<double>(std::count(pixels, pixels + grown.numel(), uint8_t{1}));
+  result.disks = measure_disks(result.mask, kTraceBorder);
+  return result;
+}
+
+void add(VideoSegmentation& found, const FrameView& view, const Measured& frame) {
+  const Disks& disks = frame.disks;
+  found.areas.push_back(frame.area);
   found.ventricles.push_back(disks.area);
   found.volumes.push_back(disks.volume);
   found.axes.push_back({view.frame_x(disks.base.x), view.frame_y(disks.base.y),
                         view.frame_x(disks.apex.x), view.frame_y(disks.apex.y)});
-  found.masks.add(mask);
+  found.masks.add(frame.mask);
 }
 
 void measure_beats(VideoSegmentation& found, const Segmenter& segmenter, const VideoFrames& video,
@@ -70,7 +82,12 @@ VideoSegmentation segment_video(const Segmenter& segmenter, const data::VideoRea
   for (int64_t first = 0; first < count; first += settings.batch_size) {
     const int64_t size = std::min(settings.batch_size, count - first);
     const Tensor masks = seen.masks(first, size);
-    for (int64_t i = 0; i < size; ++i) measure(found, view.cut(masks[i]));
+    std::vector<Measured> measured(static_cast<size_t>(size));
+    parallel_for(0, size, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        measured[static_cast<size_t>(i)] = measure(view, masks[i]);
+    });
+    for (const Measured& frame : measured) add(found, view, frame);
     if (settings.progress) settings.progress(first + size, count);
   }
   found.beats = find_beats(found.ventricles, found.fps);

@@ -152,15 +152,15 @@ VideoWriter::~VideoWriter() = default;
 
 void VideoWriter::write(const Tensor& frames) {
   check_defined("write_video", {{"frames", frames}});
-  constexpr int64_t kAtOnce = 32;  // images of JPEG that are compressed side by side
-  if (frames.dim() == 4 && frames.size(0) > kAtOnce) {
-    for (const Tensor& part : frames.split(kAtOnce)) write(part);
-    return;
-  }
+  write(std::span<const Tensor>(frames.dim() == 4 ? frames.unbind() : std::vector{frames}));
+}
+
+void VideoWriter::write(std::span<const Tensor> frames) {
+  constexpr size_t kAtOnce = 32;  // images of JPEG that are compressed side by side
+  for (; frames.size() > kAtOnce; frames = frames.subspan(kAtOnce)) write(frames.first(kAtOnce));
   State& state = *state_;
   std::vector<ImagePlace> images;
-  for (const Tensor& frame : frames.dim() == 4 ? frames.unbind() : std::vector<Tensor>{frames})
-    images.push_back(image_place("write_video", frame));
+  for (const Tensor& frame : frames) images.push_back(image_place("write_video", frame));
   check(!state.closed, state.path, "nothing can be written after close", "a frame");
   if (images.empty()) return;
   const ImagePlace& image = images[0];
@@ -174,8 +174,11 @@ void VideoWriter::write(const Tensor& frames) {
     state.height = image.height;
     state.width = image.width;
   }
-  check(image.height == state.height && image.width == state.width, state.path,
-        "frames must be of one size", frames.shape(), " after ", state.height, " x ", state.width);
+  for (size_t i = 0; i < images.size(); ++i) {
+    check(images[i].height == state.height && images[i].width == state.width, state.path,
+          "frames must be of one size", frames[i].shape(), " after ", state.height, " x ",
+          state.width);
+  }
   if (state.mp4) {
     for (const ImagePlace& each : images) state.mp4->add(each);
     return;

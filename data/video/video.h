@@ -4,6 +4,7 @@
 #include <aorta/data/images/jpeg.h>
 
 #include <memory>
+#include <span>
 #include <string>
 
 namespace aorta::data {
@@ -72,9 +73,10 @@ class VideoWriter {
   VideoWriter& operator=(VideoWriter&&) noexcept;
   ~VideoWriter();
 
-  /// A frame, u8 (C, H, W), C = 1 or 3; all of one size. (T, C, H, W): T of them, whose JPEG images
+  /// A frame, u8 (C, H, W), C = 1 or 3; all of one size. (T, C, H, W) or several: their JPEG images
   /// are compressed by all threads.
   void write(const Tensor& frames);
+  void write(std::span<const Tensor> frames);
   void close();
 
  private:
