@@ -43,7 +43,7 @@ TEST(LossGradients, FusedIsComposed) {
 }
 
 // d cos / dx = (y / |y| - cos x / |x|) / |x|, of lines along the last dimension, of fewer and of
-// more elements than a block of the kernel's, and along others, side by side; rounded once.
+// more elements than a block of the kernel's, and along others, side by side.
 TEST(LossGradients, OfCosinesAreTheClosedForm) {
   for (const auto& [dtype, near] : std::vector<std::pair<DType, double>>{
            {f64, 1e-14}, {f32, 2e-7}, {f16, 5e-4}, {bf16, 4e-3}}) {

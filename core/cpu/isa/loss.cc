@@ -334,7 +334,7 @@ AORTA_INLINE void line_gradients(const LineProductsArgs& args, const LineFactors
   }
 }
 
-// A line of neighbours that is shorter than a block.
+// The gradients of a line of at most half a block of neighbours, for which blocks take longer.
 template <class T>
 AORTA_INLINE void short_line_gradients(const LineProductsArgs& args, int64_t line, int64_t at) {
   using C = Compute<T>;
