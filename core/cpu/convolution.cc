@@ -277,7 +277,7 @@ void convolution_transpose_kernel(const ConvolutionArgs& args) {
 void convolution_weight_kernel(const ConvolutionArgs& args) {
   if (takes_product(args)) return weight_gradient_product(args);
   if (takes_grouped(args, false)) return grouped_weight_gradient(args);
-  if (takes_winograd(args)) return winograd_weight_gradient(args);
+  if (takes_winograd_gradient(args)) return winograd_weight_gradient(args);
   takes_rows(args) ? weight_gradient_by_rows(args) : packed_weight_gradient(args);
 }
 

@@ -97,6 +97,9 @@ AORTA_ISA_TABLE(WinogradLoops, winograd_loops)
 /// Whether the rule on the shape takes it.
 bool takes_winograd(const ConvolutionArgs& args);
 void winograd_convolution(const ConvolutionArgs& args, bool transposed);
+/// The gradient of the kernels, which rows are faster for where both sides have the fewest
+/// channels.
+bool takes_winograd_gradient(const ConvolutionArgs& args);
 void winograd_weight_gradient(const ConvolutionArgs& args);
 
 }  // namespace aorta::cpu

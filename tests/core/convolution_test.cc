@@ -198,6 +198,8 @@ TEST(Winograd, IsWithinItsErrorOfF64) {
                                            {48, 64, 17, 0, 1},
                                            {64, 80, 13, 2, 1},
                                            {32, 48, 17, 1, 2},
+                                           {16, 48, 41, 1, 1},
+                                           {80, 16, 28, 1, 1},
                                            {32, 48, 4, 1, 1},
                                            {32, 64, 6, 1, 1},
                                            {64, 32, 7, 1, 1},
@@ -231,12 +233,33 @@ TEST(Winograd, IsWithinItsErrorOfF64) {
   }
 }
 
+// A kernel of one frame: each frame of a clip is an image of its own.
+TEST(Winograd, TakesTheFramesOfClips) {
+  manual_seed(3);
+  const Winograd on(true);
+  ConvolutionPlan plan = square(17, 1, 1), clip = plan;
+  clip.spatial = 3;
+  clip.dims[0] = {.input = 5, .output = 5};
+  const Tensor w = randn({48, 32, 3, 3}), bias = randn({48});
+  const auto frames = [](const Tensor& clips) { return clips.transpose(1, 2).flatten(0, 1); };
+  const auto clips = [](const Tensor& images) {
+    return images.unflatten(0, {3, 5}).transpose(1, 2);
+  };
+  const Tensor x = randn({15, 32, 17, 17}), y = randn({15, 48, 17, 17});
+  const Tensor results[] = {convolution(clips(x), w.unsqueeze(2), bias, clip),
+                            convolution_transpose(clips(y), w.unsqueeze(2), {}, clip)};
+  EXPECT_TRUE(equal(frames(results[0]), convolution(x, w, bias, plan)));
+  EXPECT_TRUE(equal(frames(results[1]), convolution_transpose(y, w, {}, plan)));
+  EXPECT_TRUE(equal(convolution_weight(clips(x), clips(y), clip, false).squeeze(2),
+                    convolution_weight(x, y, plan, false)));
+}
+
 // Half types are rounded once, at the end: what f32's error is, is far below that.
 TEST(Winograd, HalfTypesAreRoundedOnce) {
   manual_seed(3);
   for (const DType dtype : {bf16, f16}) {
-    for (const auto& [channels, outputs, size, padding] :
-         std::vector<std::array<int64_t, 4>>{{64, 48, 28, 1}, {32, 64, 16, 2}, {272, 32, 16, 1}}) {
+    for (const auto& [channels, outputs, size, padding] : std::vector<std::array<int64_t, 4>>{
+             {64, 48, 28, 1}, {32, 64, 16, 2}, {272, 32, 16, 1}, {16, 32, 28, 1}}) {
       const ConvolutionPlan plan = square(size, padding, padding);
       const Tensor x = randn({4, channels, size, size}).to(dtype);
       const Tensor y = randn({4, outputs, size, size}).to(dtype), bias = randn({outputs}).to(dtype);
@@ -289,8 +312,14 @@ TEST(Winograd, TheRuleOnTheShapeIsFixed) {
   EXPECT_FALSE(takes(5, 1, 64, 64)) << "tiles over the edge";
   EXPECT_FALSE(takes(10, 2, 64, 64)) << "tiles over the phases' edges";
   EXPECT_FALSE(takes(28, 4, 64, 8)) << "dilation";
+  EXPECT_TRUE(takes(28, 1, 16, 8));
+  EXPECT_FALSE(cpu::takes_winograd_gradient(args)) << "rows are faster";
   EXPECT_FALSE(takes(28, 1, 24, 8)) << "channels";
   EXPECT_FALSE(takes(14, 1, 64, 1)) << "few tiles";
+  args.dims[0] = {.input = 4, .output = 4};
+  EXPECT_TRUE(cpu::takes_winograd(args)) << "frames";
+  args.dims[0] = {.input = 4, .output = 4, .kernel = 3, .padding = 1};
+  EXPECT_FALSE(cpu::takes_winograd(args)) << "a kernel of several frames";
   args.dtype = f64;
   EXPECT_FALSE(takes(28, 1, 64, 8)) << "dtype";
   args.dtype = bf16;
@@ -313,6 +342,10 @@ TEST(Convolution, BitsDoNotDependOnThreads) {
   const int before = get_num_threads();
   for (const auto& [channels, outputs, size, dilation, groups] :
        std::vector<std::array<int64_t, 5>>{{64, 96, 20, 1, 1},
+                                           {32, 32, 40, 1, 1},
+                                           {16, 16, 33, 1, 1},
+                                           {16, 48, 40, 1, 1},
+                                           {256, 144, 24, 1, 1},
                                            {32, 64, 19, 2, 1},
                                            {3, 70, 40, 1, 1},
                                            {96, 40, 14, 6, 1},

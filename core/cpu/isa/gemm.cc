@@ -66,28 +66,33 @@ void pack_words(const GemmPack& pack, int64_t first) {
 
 AORTA_INLINE __m128 load4(const char* p) { return _mm_loadu_ps(reinterpret_cast<const float*>(p)); }
 
+// Steps of which a panel's words stay in the first-level cache until all of its lines are there.
+constexpr int64_t kPackSteps = 64;
+
 // Lines are contiguous along k: 4 x 4 words at a time through registers.
 void pack_lines4(const GemmPack& pack) {
   const int64_t lines = pack.lines, padded = pack.padded;
   const int64_t whole_k = pack.k & ~int64_t{3};
   float* const packed = static_cast<float*>(pack.packed);
-  int64_t i = 0;
-  for (; i + 4 <= lines; i += 4) {
-    const char *l0 = line_of(pack, i), *l1 = line_of(pack, i + 1);
-    const char *l2 = line_of(pack, i + 2), *l3 = line_of(pack, i + 3);
-    float* to = packed + i;
-    for (int64_t p = 0; p < whole_k; p += 4, to += 4 * padded) {
-      __m128 r0 = load4(l0 + 4 * p), r1 = load4(l1 + 4 * p);
-      __m128 r2 = load4(l2 + 4 * p), r3 = load4(l3 + 4 * p);
-      _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
-      _mm_storeu_ps(to, r0);
-      _mm_storeu_ps(to + padded, r1);
-      _mm_storeu_ps(to + 2 * padded, r2);
-      _mm_storeu_ps(to + 3 * padded, r3);
+  for (int64_t first = 0; first < whole_k; first += kPackSteps) {
+    const int64_t end = whole_k - first < kPackSteps ? whole_k : first + kPackSteps;
+    int64_t i = 0;
+    for (; i + 4 <= lines; i += 4) {
+      const char *l0 = line_of(pack, i), *l1 = line_of(pack, i + 1);
+      const char *l2 = line_of(pack, i + 2), *l3 = line_of(pack, i + 3);
+      float* to = packed + first * padded + i;
+      for (int64_t p = first; p < end; p += 4, to += 4 * padded) {
+        __m128 r0 = load4(l0 + 4 * p), r1 = load4(l1 + 4 * p);
+        __m128 r2 = load4(l2 + 4 * p), r3 = load4(l3 + 4 * p);
+        _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
+        _mm_storeu_ps(to, r0);
+        _mm_storeu_ps(to + padded, r1);
+        _mm_storeu_ps(to + 2 * padded, r2);
+        _mm_storeu_ps(to + 3 * padded, r3);
+      }
     }
-  }
-  if (i < padded) {
-    for (int64_t p = 0; p < whole_k; ++p) {
+    if (i == padded) continue;
+    for (int64_t p = first; p < end; ++p) {
       float* const to = packed + p * padded;
       for (int64_t j = i; j < lines; ++j) to[j] = load_word<float>(line_of(pack, j) + 4 * p);
       for (int64_t j = lines; j < padded; ++j) to[j] = 0;
