@@ -31,9 +31,9 @@ class WinogradConvolution {
         steps_(sizes_),
         depth_(sizes_.source_channels),
         columns_(sizes_.target_channels),
-        tiles_(tiles_of(sizes_)),
-        count_(static_cast<int64_t>(tiles_.size())),
-        alone_(kWinogradPoints * depth_ * columns_ <= kFewKernelNumbers &&
+        tiles_(tiles_by_tap()),
+        count_(static_cast<int64_t>(tiles_[0].size())),
+        alone_(kWinogradPoints * sizes_.taps * depth_ * columns_ <= kFewKernelNumbers &&
                count_ >= kLeastOwnTiles * get_num_threads()),
         block_((alone_ ? own_block_tiles : block_tiles)(
             count_, kWinogradPoints * (depth_ + columns_), tile_.rows)),
@@ -43,12 +43,13 @@ class WinogradConvolution {
         kernel_plane_(plane(depth_ * columns_)),
         window_plane_(plane(block_ * depth_)),
         product_plane_(plane(block_ * columns_)),
-        memory_((kWinogradPoints * kernel_plane_ +
-                 (args.dtype == DType::f32 ? 0 : 9 * depth_ * columns_ + columns_)) *
+        numbers_(9 * sizes_.taps * depth_ * columns_),
+        memory_((kWinogradPoints * sizes_.taps * kernel_plane_ +
+                 (args.dtype == DType::f32 ? 0 : numbers_ + columns_)) *
                 4),
         kernels_(reinterpret_cast<float*>(memory_.data())),
-        w_(in_floats(args.w, 9 * depth_ * columns_, 0)),
-        bias_(in_floats(args.bias, columns_, 9 * depth_ * columns_)) {}
+        w_(in_floats(args.w, numbers_, 0)),
+        bias_(in_floats(args.bias, columns_, numbers_)) {}
 
   void run() const {
     transform_kernels();
@@ -72,8 +73,11 @@ class WinogradConvolution {
       for (int64_t first = begin * block_; first < std::min(end * block_, count_);
            first += block_) {
         const int64_t rows = std::min(block_, count_ - first);
-        winograd_loops().input(input_of(block, first, rows), {0, rows, 0, depth_});
-        multiply(block, first, rows, {0, rows}, {0, columns_});
+        for (int64_t tap = 0; tap < sizes_.taps; ++tap) {
+          winograd_loops().input(input_of(block, tap, first, rows), {0, rows, 0, depth_});
+          multiply(block, tap, rows, {0, rows}, {0, columns_});
+        }
+        winograd_loops().output(output_of(block, first), {0, rows, 0, columns_});
       }
     });
   }
@@ -83,24 +87,30 @@ class WinogradConvolution {
     const Block block(*this);
     for (int64_t first = 0; first < count_; first += block_) {
       const int64_t rows = std::min(block_, count_ - first);
-      const WinogradInput input = input_of(block, first, rows);
-      on_grid(grid_, [&](int64_t i, int64_t j) {
-        const Range mine = units_of(rows, tile_.rows, grid_.down, i);
-        const Range channels = units_of(depth_, kWinogradChannels, grid_.across, j);
-        winograd_loops().input(input, {mine.begin, mine.end, channels.begin, channels.end});
-      });
-      on_grid(grid_, [&](int64_t i, int64_t j) {
-        const Range mine = units_of(rows, tile_.rows, grid_.down, i);
-        const Range part = units_of(columns_, tile_.columns, grid_.across, j);
-        if (mine.size() > 0 && part.size() > 0) multiply(block, first, rows, mine, part);
-      });
+      for (int64_t tap = 0; tap < sizes_.taps; ++tap) {
+        const WinogradInput input = input_of(block, tap, first, rows);
+        on_grid(grid_, [&](int64_t i, int64_t j) {
+          const Range mine = units_of(rows, tile_.rows, grid_.down, i);
+          const Range channels = units_of(depth_, kWinogradChannels, grid_.across, j);
+          winograd_loops().input(input, {mine.begin, mine.end, channels.begin, channels.end});
+        });
+        on_grid(grid_, [&](int64_t i, int64_t j) {
+          const Range mine = units_of(rows, tile_.rows, grid_.down, i);
+          const Range part = units_of(columns_, tile_.columns, grid_.across, j);
+          if (mine.size() == 0 || part.size() == 0) return;
+          multiply(block, tap, rows, mine, part);
+          if (tap + 1 == sizes_.taps)
+            winograd_loops().output(output_of(block, first),
+                                    {mine.begin, mine.end, part.begin, part.end});
+        });
+      }
     }
   }
 
   // Numbers of the kernels or the bias; of half types widened, `place` numbers behind the kernels.
   const float* in_floats(const void* numbers, int64_t count, int64_t place) const {
     if (args_.dtype == DType::f32 || !numbers) return static_cast<const float*>(numbers);
-    float* const floats = kernels_ + kWinogradPoints * kernel_plane_ + place;
+    float* const floats = kernels_ + kWinogradPoints * sizes_.taps * kernel_plane_ + place;
     const auto* const bytes = static_cast<const char*>(numbers);
     parallel_for(0, count, 1 << 15, [&](int64_t begin, int64_t end) {
       winograd_loops().widen(args_.dtype, bytes + begin * item_size(args_.dtype), end - begin,
@@ -122,22 +132,37 @@ class WinogradConvolution {
       const Range deep = units_of(depth_, kWinogradChannels, grid_.down, i);
       for (int64_t column = part.begin; column < part.end; column += tile_.columns) {
         WinogradWeights panel = weights;
-        panel.w = w_ + column * panel.column_stride + deep.begin * panel.step_stride;
         panel.columns = panel.padded = std::min<int64_t>(tile_.columns, columns_ - column);
         panel.depth = deep.size();
-        panel.output = kernels_ + column * depth_ + deep.begin * panel.padded;
-        winograd_loops().weights(panel);
+        for (int64_t tap = 0; tap < sizes_.taps; ++tap) {
+          const int64_t frame = transposed_ ? sizes_.taps - 1 - tap : tap;
+          panel.w = w_ + frame * args_.w_dims[0] + column * panel.column_stride +
+                    deep.begin * panel.step_stride;
+          panel.output = kernels_of(tap, 0) + column * depth_ + deep.begin * panel.padded;
+          winograd_loops().weights(panel);
+        }
       }
     });
   }
 
-  WinogradInput input_of(const Block& block, int64_t first, int64_t rows) const {
+  // A frame's kernels at a point.
+  float* kernels_of(int64_t tap, int64_t point) const {
+    return kernels_ + (tap * kWinogradPoints + point) * kernel_plane_;
+  }
+
+  std::vector<std::vector<WinogradTile>> tiles_by_tap() const {
+    std::vector<std::vector<WinogradTile>> tiles;
+    for (int64_t tap = 0; tap < sizes_.taps; ++tap) tiles.push_back(tiles_of(sizes_, tap));
+    return tiles;
+  }
+
+  WinogradInput input_of(const Block& block, int64_t tap, int64_t first, int64_t rows) const {
     WinogradInput input;
     input.source = transposed_ ? args_.y : args_.x;
     input.dtype = args_.dtype;
     std::copy_n(steps_.source, 2, input.steps);
     input.channels = depth_;
-    input.tiles = tiles_.data() + first;
+    input.tiles = tiles_[static_cast<size_t>(tap)].data() + first;
     input.rows = rows;
     input.strip = strip_;
     input.panel = tile_.rows;
@@ -152,39 +177,35 @@ class WinogradConvolution {
     output.point_stride = product_plane_;
     output.channels = columns_;
     output.bias = bias_;
-    output.tiles = tiles_.data() + first;
+    output.tiles = tiles_[0].data() + first;
     output.target = transposed_ ? args_.x : args_.y;
     output.dtype = args_.dtype;
     std::copy_n(steps_.target, 2, output.steps);
     return output;
   }
 
-  // Makes the channels `part` of the tiles `mine`, which are some of the block's `rows`.
-  void multiply(const Block& block, int64_t first, int64_t rows, Range mine, Range part) const {
-    for (int64_t point = 0; point < kWinogradPoints; ++point)
-      multiply_point(block, point, rows, mine, part);
-    winograd_loops().output(output_of(block, first), {mine.begin, mine.end, part.begin, part.end});
-  }
-
-  void multiply_point(const Block& maps, int64_t point, int64_t rows, Range mine,
-                      Range part) const {
-    for (int64_t first = 0; first < depth_; first += strip_) {
-      GemmBlock block;
-      block.m = mine.size();
-      block.k = std::min(strip_, depth_ - first);
-      block.b_depth = depth_;
-      block.a = maps.windows + point * window_plane_ + first * rows + mine.begin * block.k;
-      block.runs = runs_.data() + first / kRunSteps;
-      block.run_count = divide_up(block.k, kRunSteps);
-      block.separate_runs = true;
-      block.ldc = columns_;
-      block.accumulate = first > 0;
-      block.blocked = true;
-      for (int64_t column = part.begin; column < part.end; column += tile_.columns) {
-        block.n = std::min<int64_t>(tile_.columns, part.end - column);
-        block.b = kernels_ + point * kernel_plane_ + column * depth_;
-        block.c = maps.products + point * product_plane_ + mine.begin * columns_ + column;
-        loops_.block(block);
+  // Adds products with a frame's kernels to the channels `part` of the tiles `mine`, which are some
+  // of the block's `rows`.
+  void multiply(const Block& maps, int64_t tap, int64_t rows, Range mine, Range part) const {
+    GemmBlock block;
+    block.m = mine.size();
+    block.b_depth = depth_;
+    block.separate_runs = true;
+    block.ldc = columns_;
+    block.blocked = true;
+    for (int64_t point = 0; point < kWinogradPoints; ++point) {
+      for (int64_t first = 0; first < depth_; first += strip_) {
+        block.k = std::min(strip_, depth_ - first);
+        block.a = maps.windows + point * window_plane_ + first * rows + mine.begin * block.k;
+        block.runs = runs_.data() + first / kRunSteps;
+        block.run_count = divide_up(block.k, kRunSteps);
+        block.accumulate = tap + first > 0;
+        for (int64_t column = part.begin; column < part.end; column += tile_.columns) {
+          block.n = std::min<int64_t>(tile_.columns, part.end - column);
+          block.b = kernels_of(tap, point) + column * depth_;
+          block.c = maps.products + point * product_plane_ + mine.begin * columns_ + column;
+          loops_.block(block);
+        }
       }
     }
   }
@@ -195,26 +216,46 @@ class WinogradConvolution {
   const GemmTile tile_;
   const WinogradSizes sizes_;
   const WinogradSteps steps_;
-  const int64_t depth_, columns_;  // channels that are read and made
-  const std::vector<WinogradTile> tiles_;
-  const int64_t count_;  // tiles
-  const bool alone_;     // each thread by itself
-  const int64_t block_;  // tiles that are transformed at a time
+  const int64_t depth_, columns_;                       // channels that are read and made
+  const std::vector<std::vector<WinogradTile>> tiles_;  // by the kernel's frame
+  const int64_t count_;                                 // tiles
+  const bool alone_;                                    // each thread by itself
+  const int64_t block_;                                 // tiles that are transformed at a time
   const Grid grid_;
   const int64_t strip_;  // steps of a product's sum at a time
   const std::vector<GemmRun> runs_;
   const int64_t kernel_plane_, window_plane_, product_plane_;
+  const int64_t numbers_;  // of the kernels
   const Scratch memory_;
-  float* const kernels_;  // [point][panel of columns][depth][column]
+  float* const kernels_;  // [frame][point][panel of columns][depth][column]
   const float *const w_, *const bias_;
 };
 
+// Positions that read inside with one tap, and with all of them.
+int64_t positions(const ConvDim& dim, int64_t tap) {
+  const body::WindowRange outputs = body::positions_reading(dim, tap);
+  return std::max<int64_t>(0, outputs.end - outputs.first);
+}
+int64_t products(const ConvDim& dim) {
+  int64_t count = 0;
+  for (int64_t tap = 0; tap < dim.kernel; ++tap) count += positions(dim, tap);
+  return count;
+}
+
 // Whether the kernels lie in one piece, in whatever order.
 bool is_dense(const ConvolutionArgs& args) {
-  const int64_t count = 9 * args.x_channels * args.y_channels;
+  const int64_t taps = args.dims[0].kernel, count = 9 * taps * args.x_channels * args.y_channels;
   return 1 + (args.y_channels - 1) * args.w_y + (args.x_channels - 1) * args.w_x +
-             2 * (args.w_dims[1] + args.w_dims[2]) ==
+             (taps - 1) * args.w_dims[0] + 2 * (args.w_dims[1] + args.w_dims[2]) ==
          count;
+}
+
+// Whether every frame of the kernel meets one of the source.
+bool takes_frames(const ConvDim& frames) {
+  if (frames.stride != 1 || frames.padding > (frames.kernel - 1) * frames.dilation) return false;
+  for (int64_t tap = 0; tap < frames.kernel; ++tap)
+    if (positions(frames, tap) == 0) return false;
+  return true;
 }
 
 // The share of the direct way's multiplications from which on transforms take what they gain, as
@@ -229,29 +270,26 @@ double most_products(const ConvolutionArgs& args) {
 
 bool takes_winograd(const ConvolutionArgs& args) {
   if (args.dtype == DType::f64 || args.groups != 1 || !winograd_enabled()) return false;
-  const ConvDim &d = args.dims[0], &h = args.dims[1], &w = args.dims[2];
-  if (d.kernel != 1 || d.stride != 1 || d.padding != 0) return false;
+  const ConvDim &frames = args.dims[0], &h = args.dims[1], &w = args.dims[2];
   if (args.x_channels % kWinogradChannels != 0 || args.y_channels % kWinogradChannels != 0)
     return false;
+  if (!takes_frames(frames)) return false;
   // What tiles multiply for an image and a pair of channels, and what the direct way does, which
   // leaves padding out.
-  int64_t tiles = 1, direct = 1;
+  int64_t tiles = frames.output, direct = products(frames);
   for (const ConvDim* dim : {&h, &w}) {
     if (dim->kernel != 3 || dim->stride != 1 || dim->dilation > 2) return false;
     if (dim->padding > 2 * dim->dilation) return false;
-    int64_t lines = 0, products = 0;
+    int64_t lines = 0;
     for (int64_t phase = 0; phase < dim->dilation; ++phase)
       lines += divide_up(divide_up(dim->output - phase, dim->dilation), kWinogradTile);
-    for (int64_t tap = 0; tap < dim->kernel; ++tap) {
-      const body::WindowRange outputs = body::positions_reading(*dim, tap);
-      products += std::max<int64_t>(0, outputs.end - outputs.first);
-    }
     tiles *= lines;
-    direct *= products;
+    direct *= products(*dim);
   }
-  if (h.dilation != w.dilation || args.batch * d.output * tiles < kLeastTiles) return false;
+  if (h.dilation != w.dilation || args.batch * tiles < kLeastTiles) return false;
   if (args.dtype != DType::f32 && !is_dense(args)) return false;
-  return static_cast<double>(kWinogradPoints * tiles) <= most_products(args) * direct;
+  return static_cast<double>(kWinogradPoints * frames.kernel * tiles) <=
+         most_products(args) * static_cast<double>(direct);
 }
 
 void winograd_convolution(const ConvolutionArgs& args, bool transposed) {

@@ -10,7 +10,7 @@ constexpr int64_t kBlockTiles = 384, kBlockNumbers = 6 << 20;
 
 WinogradDim dim_of(const ConvDim& d, bool transposed) {
   if (!transposed) return {d.input, d.output, d.padding, d.dilation};
-  return {d.output, d.input, 2 * d.dilation - d.padding, d.dilation};
+  return {d.output, d.input, (d.kernel - 1) * d.dilation - d.padding, d.dilation};
 }
 
 // Tiles along one dimension; with dilation 2 even and odd positions are images of their own.
@@ -41,8 +41,10 @@ std::vector<Line> lines_of(const WinogradDim& dim) {
 }  // namespace
 
 WinogradSizes::WinogradSizes(const ConvolutionArgs& args, bool transposed)
-    : dims{dim_of(args.dims[1], transposed), dim_of(args.dims[2], transposed)},
-      images(args.batch * args.dims[0].output),
+    : frames(dim_of(args.dims[0], transposed)),
+      dims{dim_of(args.dims[1], transposed), dim_of(args.dims[2], transposed)},
+      batch(args.batch),
+      taps(args.dims[0].kernel),
       source_channels(transposed ? args.y_channels : args.x_channels),
       target_channels(transposed ? args.x_channels : args.y_channels) {}
 
@@ -54,21 +56,27 @@ WinogradSteps::WinogradSteps(const WinogradSizes& s) {
   target[1] = across * s.target_channels;
 }
 
-std::vector<WinogradTile> tiles_of(const WinogradSizes& sizes) {
+std::vector<WinogradTile> tiles_of(const WinogradSizes& sizes, int64_t tap) {
   const std::vector<Line> down = lines_of(sizes.dims[0]), across = lines_of(sizes.dims[1]);
-  const WinogradDim &h = sizes.dims[0], &w = sizes.dims[1];
+  const WinogradDim &frames = sizes.frames, &h = sizes.dims[0], &w = sizes.dims[1];
   std::vector<WinogradTile> tiles;
-  tiles.reserve(static_cast<size_t>(sizes.images) * down.size() * across.size());
-  for (int64_t n = 0; n < sizes.images; ++n) {
+  tiles.reserve(static_cast<size_t>(sizes.batch * frames.target) * down.size() * across.size());
+  for (int64_t frame = 0; frame < sizes.batch * frames.target; ++frame) {
+    const int64_t clip = frame / frames.target;
+    const int64_t read = frame % frames.target - frames.padding + tap * frames.dilation;
+    const bool inside = 0 <= read && read < frames.source;
+    const int64_t from = clip * frames.source + (inside ? read : 0);
     for (const Line& i : down) {
       for (const Line& j : across) {
-        const int64_t source = (n * h.source + i.source) * w.source + j.source;
-        const int64_t target = (n * h.target + i.target) * w.target + j.target;
-        tiles.push_back({source * sizes.source_channels,
-                         target * sizes.target_channels,
-                         {i.first, j.first},
-                         {i.end, j.end},
-                         {i.count, j.count}});
+        const int64_t source = (from * h.source + i.source) * w.source + j.source;
+        const int64_t target = (frame * h.target + i.target) * w.target + j.target;
+        WinogradTile tile{source * sizes.source_channels,
+                          target * sizes.target_channels,
+                          {i.first, j.first},
+                          {i.end, j.end},
+                          {i.count, j.count}};
+        if (!inside) tile.end[0] = tile.end[1] = 0;
+        tiles.push_back(tile);
       }
     }
   }

@@ -24,18 +24,19 @@ inline constexpr int64_t kFewKernelNumbers = kWinogradPoints * 256 * 128;
 inline constexpr int64_t kRunSteps = 32;
 
 /// A convolution of stride 1 as the result sees it: x from y is one with the kernel turned around.
-/// Frames of a clip that don't read each other's are images of their own.
 struct WinogradDim {
   int64_t source, target, padding, dilation;
 };
 struct WinogradSizes {
   WinogradSizes(const ConvolutionArgs& args, bool transposed);
-  WinogradDim dims[2];
-  int64_t images, source_channels, target_channels;
+  WinogradDim frames, dims[2];
+  int64_t batch, taps;  // `taps`: frames of the kernel
+  int64_t source_channels, target_channels;
 };
 
-/// The tiles of all images.
-std::vector<WinogradTile> tiles_of(const WinogradSizes& sizes);
+/// The tiles of all frames of the result, with the windows that frame `tap` of the kernel reads:
+/// empty ones where it lies beside the source.
+std::vector<WinogradTile> tiles_of(const WinogradSizes& sizes, int64_t tap);
 
 /// From a number of a window, and of a tile's result, to that of the next row and column.
 struct WinogradSteps {

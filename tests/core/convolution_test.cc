@@ -10,6 +10,7 @@
 #include <aorta/core/parallel_for.h>
 #include <aorta/tests/convolution_loops.h>
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <array>
 #include <cmath>
@@ -254,6 +255,53 @@ TEST(Winograd, TakesTheFramesOfClips) {
                     convolution_weight(x, y, plan, false)));
 }
 
+// A kernel of several frames: those that lie beside the clip are empty.
+TEST(Winograd, TakesKernelsOfFrames) {
+  manual_seed(3);
+  const int before = get_num_threads();
+  for (const auto& [kernel, padding, dilation, size] : std::vector<std::array<int64_t, 4>>{
+           {3, 1, 1, 5}, {3, 0, 1, 4}, {2, 1, 1, 3}, {3, 2, 2, 5}, {3, 2, 1, 2}}) {
+    ConvolutionPlan plan = square(16, 1, 1);
+    plan.spatial = 3;
+    const int64_t made = size + 2 * padding - (kernel - 1) * dilation;
+    plan.dims[0] = {size, made, kernel, 1, padding, dilation};
+    const Tensor x = randn({3, 32, size, 16, 16}), y = randn({3, 48, made, 16, 16});
+    const Tensor w = randn({48, 32, kernel, 3, 3}), bias = randn({48});
+    SCOPED_TRACE(to_string(x.shape()) + " " + to_string(w.shape()));
+    const auto run = [&](DType dtype, Tensor* results) {
+      const Tensor a = x.to(dtype), b = w.to(dtype), c = y.to(dtype);
+      results[0] = convolution(a, b, bias.to(dtype), plan);
+      results[1] = convolution_transpose(c, b, {}, plan);
+      results[2] = convolution_weight(a, c, plan, false);
+    };
+    Tensor wanted[3], direct[3], direct_half[3];
+    run(f64, wanted);
+    {
+      const Winograd off(false);
+      run(f32, direct);
+      run(f16, direct_half);
+    }
+    const Winograd on(true);
+    Tensor first[3];
+    for (const int threads : {1, 2, 3}) {
+      set_num_threads(threads);
+      Tensor fast[3], half[3];
+      run(f32, fast);
+      if (threads == 1) std::copy_n(fast, 3, first);
+      run(f16, half);
+      for (int i = 0; i < 3; ++i) {
+        EXPECT_LE(relative_error(fast[i], wanted[i]), 8e-7) << i;
+        EXPECT_TRUE(equal(fast[i], first[i])) << i << " with " << threads << " threads";
+        EXPECT_FALSE(equal(fast[i], direct[i])) << "the switch does nothing";
+        EXPECT_LE(relative_error(half[i], wanted[i]),
+                  1.01 * relative_error(direct_half[i], wanted[i]))
+            << i;
+      }
+    }
+    set_num_threads(before);
+  }
+}
+
 // Half types are rounded once, at the end: what f32's error is, is far below that.
 TEST(Winograd, HalfTypesAreRoundedOnce) {
   manual_seed(3);
@@ -319,7 +367,11 @@ TEST(Winograd, TheRuleOnTheShapeIsFixed) {
   args.dims[0] = {.input = 4, .output = 4};
   EXPECT_TRUE(cpu::takes_winograd(args)) << "frames";
   args.dims[0] = {.input = 4, .output = 4, .kernel = 3, .padding = 1};
-  EXPECT_FALSE(cpu::takes_winograd(args)) << "a kernel of several frames";
+  EXPECT_TRUE(cpu::takes_winograd(args)) << "a kernel of several frames";
+  args.dims[0] = {.input = 1, .output = 1, .kernel = 3, .padding = 1};
+  EXPECT_FALSE(cpu::takes_winograd(args)) << "frames of the kernel that meet none";
+  args.dims[0] = {.input = 4, .output = 8, .kernel = 3, .padding = 3};
+  EXPECT_FALSE(cpu::takes_winograd(args)) << "frames of the result that meet none";
   args.dtype = f64;
   EXPECT_FALSE(takes(28, 1, 64, 8)) << "dtype";
   args.dtype = bf16;
@@ -346,6 +398,7 @@ TEST(Convolution, BitsDoNotDependOnThreads) {
                                            {16, 16, 33, 1, 1},
                                            {16, 48, 40, 1, 1},
                                            {256, 144, 24, 1, 1},
+                                           {32, 48, 62, 1, 1},
                                            {32, 64, 19, 2, 1},
                                            {3, 70, 40, 1, 1},
                                            {96, 40, 14, 6, 1},
