@@ -10,8 +10,8 @@
 #include <aorta/core/parallel_for.h>
 #include <aorta/tests/convolution_loops.h>
 #include <gtest/gtest.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -414,7 +414,7 @@ TEST(Convolution, BitsDoNotDependOnThreads) {
       const Tensor w = randn({outputs, channels / groups, 3, 3}).to(dtype);
       const Tensor y = randn({5, outputs, size, size}).to(dtype);
       Tensor first[3];
-      for (const int threads : {1, 2, 3, 7}) {
+      for (const int threads : {1, 2, 3, 7, 12}) {
         set_num_threads(threads);
         const Tensor results[] = {convolution(x, w, {}, plan),
                                   convolution_transpose(y, w, {}, plan),
